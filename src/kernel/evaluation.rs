@@ -1,0 +1,201 @@
+//! An evaluation is what one candidate did on one rung.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CandidateId, Diagnosis, Ratio};
+
+/// A check that a candidate passes or fails, with evidence; in the order they are applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// Static: what the source may contain.
+    Policy,
+    /// Imports, compiles, fits the device, ends by itself.
+    Build,
+    /// Computes what the contract says.
+    Correctness,
+    /// Is what it seems: launches its kernels, leaves its inputs alone, does not fool the clock.
+    Integrity,
+    /// Is faster than the baseline beyond noise.
+    Performance,
+    /// Passes the repository's own tests.
+    RepositoryTests,
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Policy => "policy",
+            Self::Build => "build",
+            Self::Correctness => "correctness",
+            Self::Integrity => "integrity",
+            Self::Performance => "performance",
+            Self::RepositoryTests => "repository tests",
+        })
+    }
+}
+
+/// Why a candidate was rejected: evidence that a maintainer can read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    pub gate: Gate,
+    /// One or a few sentences that name the behaviour and the numbers.
+    pub reason: String,
+    /// The case on which it showed, if it did on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Line of the candidate's source, from 1, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl Rejection {
+    pub fn new(gate: Gate, reason: impl Into<String>) -> Self {
+        Self { gate, reason: reason.into(), case: None, line: None }
+    }
+
+    #[must_use]
+    pub fn on_case(mut self, case: impl Into<String>) -> Self {
+        self.case = Some(case.into());
+        self
+    }
+
+    #[must_use]
+    pub fn at_line(mut self, line: Option<u32>) -> Self {
+        self.line = line;
+        self
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.gate, self.reason)?;
+        if let Some(case) = &self.case {
+            write!(f, " (case {case})")?;
+        }
+        if let Some(line) = self.line {
+            write!(f, " (line {line})")?;
+        }
+        Ok(())
+    }
+}
+
+/// How an evaluation ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    Accepted,
+    Rejected(Rejection),
+}
+
+/// What one case took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseMeasurement {
+    /// Name of the case.
+    pub case: String,
+    /// Device time of a call with launches queued ahead, microseconds, median.
+    pub latency_us: f64,
+    /// Host time of a call, microseconds, median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_us: Option<f64>,
+    /// Device time of the backward pass, microseconds, for contracts with gradients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward_us: Option<f64>,
+    /// Largest deviation from the reference, in units of the tolerance (1 is the limit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+}
+
+/// What an evaluation used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Seconds for which it held the GPU turn.
+    pub gpu_seconds: f64,
+    /// Seconds from its start to its end.
+    pub wall_seconds: f64,
+}
+
+/// What the compiler said about a candidate's kernels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildFacts {
+    pub kernel: String,
+    pub registers: u32,
+    pub spills: u32,
+    pub shared_bytes: u32,
+}
+
+/// What one candidate did on one rung.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    pub candidate: CandidateId,
+    pub rung: usize,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Measured cases, in the order of the rung; complete only when accepted.
+    #[serde(default)]
+    pub cases: Vec<CaseMeasurement>,
+    #[serde(default)]
+    pub build: Vec<BuildFacts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+    #[serde(default)]
+    pub cost: Cost,
+}
+
+impl Evaluation {
+    pub fn accepted(&self) -> bool {
+        matches!(self.verdict, Verdict::Accepted)
+    }
+
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match &self.verdict {
+            Verdict::Accepted => None,
+            Verdict::Rejected(rejection) => Some(rejection),
+        }
+    }
+
+    /// The latency measured on `case`, microseconds.
+    pub fn latency_us(&self, case: &str) -> Option<f64> {
+        self.cases.iter().find(|m| m.case == case).map(|m| m.latency_us)
+    }
+}
+
+/// Candidate, baseline, eager PyTorch and `torch.compile` measured in turn on one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseComparison {
+    pub case: String,
+    pub candidate_us: f64,
+    pub baseline_us: f64,
+    pub eager_us: Option<f64>,
+    pub compile_us: Option<f64>,
+    pub vs_baseline: Ratio,
+    pub vs_eager: Option<Ratio>,
+    pub vs_compile: Option<Ratio>,
+    /// Median |log ratio| of the baseline between consecutive rounds: what noise alone does.
+    pub noise: f64,
+}
+
+/// The last word on a survivor: fresh seeds, fresh process, interleaved with the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    pub candidate: CandidateId,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    pub comparisons: Vec<CaseComparison>,
+    /// Over all cases, weighted.
+    pub vs_baseline: Option<Ratio>,
+    pub vs_eager: Option<Ratio>,
+    pub vs_compile: Option<Ratio>,
+    pub cost: Cost,
+    /// What a reader must know, for example that repository tests were run and passed.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Verification {
+    pub fn accepted(&self) -> bool {
+        matches!(self.verdict, Verdict::Accepted)
+    }
+}

@@ -1,0 +1,23 @@
+//! Floor 2: the words every other floor speaks. Plain data, no I/O.
+
+mod candidate;
+mod case;
+mod contract;
+mod diagnosis;
+mod evaluation;
+mod event;
+mod ratio;
+pub mod syntax;
+mod target;
+
+pub use candidate::{Candidate, CandidateId, Move};
+pub use case::Case;
+pub use contract::{Contract, ContractKind};
+pub use diagnosis::{BottleneckClass, Diagnosis};
+pub use evaluation::{
+    BuildFacts, CaseComparison, CaseMeasurement, Cost, Evaluation, Gate, Rejection, Verdict,
+    Verification,
+};
+pub use event::{Decision, Event, Outcome, Spend};
+pub use ratio::{Ratio, geometric_mean};
+pub use target::{Entry, Package, Target};

@@ -1,0 +1,108 @@
+use super::*;
+
+const KERNEL: &str = "\
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[], key=['n'])
+@triton.jit
+def add(x_ptr, y_ptr, n, scale=1.0, BLOCK: tl.constexpr = 128):
+    pass
+
+
+def run(x):
+    return x
+";
+
+#[test]
+fn kernels_are_told_from_plain_functions_and_parameters_are_read() {
+    let source = Source::parse(KERNEL).unwrap();
+    let kernels = source.kernels();
+    assert_eq!(kernels.len(), 1);
+    let add = kernels[0];
+    assert_eq!(add.name(), "add");
+    assert_eq!(add.decorators(), ["triton.autotune(configs=[], key=['n'])", "triton.jit"]);
+    let names: Vec<_> = add.parameters().iter().map(|p| (p.name, p.is_constexpr())).collect();
+    assert_eq!(
+        names,
+        [("x_ptr", false), ("y_ptr", false), ("n", false), ("scale", false), ("BLOCK", true)]
+    );
+    assert!(!source.function("run").unwrap().is_jit());
+}
+
+#[test]
+fn what_is_not_python_is_refused_with_its_line() {
+    let error = Source::parse("def f(x):\n    return x +\n\n\ndef g(:\n").unwrap_err();
+    assert_eq!(error.line, 2);
+    assert_eq!(error.excerpt, "return x +");
+}
+
+#[test]
+fn edits_apply_in_any_order_and_leave_the_rest_alone() {
+    let edits = [Edit::replace(4..5, "é"), Edit::insert(0, "a"), Edit::insert(0, "b")];
+    assert_eq!(apply_edits("0123456", &edits).unwrap(), "ab0123é56");
+    let overlapping = [Edit::replace(1..3, "x"), Edit::replace(2..4, "y")];
+    assert_eq!(apply_edits("0123", &overlapping), Err(EditConflict { at: 2 }));
+    assert_eq!(apply_edits("é", &[Edit::insert(1, "x")]), Err(EditConflict { at: 1 }));
+}
+
+const HOST: &str = "\
+import triton
+
+WIDTH = 32
+
+
+@triton.jit
+def scale(x_ptr, n, factor, BLOCK: tl.constexpr, WIDE: tl.constexpr = 4):
+    pass
+
+
+def run(x, n):
+    BLOCK, OTHER = 64, 8
+    AGAIN = 1
+    AGAIN = 2
+    scale[(n,)](x, n, 2.0, BLOCK=BLOCK, num_warps=4)
+    other[(n,)](x)
+    return scale(x)
+";
+
+#[test]
+fn launches_know_their_kernel_host_grid_and_arguments() {
+    let source = Source::parse(HOST).unwrap();
+    let launches = source.launches();
+    assert_eq!(launches.len(), 1);
+    let launch = &launches[0];
+    assert_eq!((launch.kernel.name(), launch.host.unwrap().name()), ("scale", "run"));
+    assert_eq!(source.slice(launch.grid), "(n,)");
+    let given: Vec<_> =
+        launch.bindings().iter().map(|(p, value)| (p.name, source.slice(*value))).collect();
+    assert_eq!(given, [("x_ptr", "x"), ("n", "n"), ("factor", "2.0"), ("BLOCK", "BLOCK")]);
+    assert_eq!(source.slice(launch.keyword("num_warps").unwrap().value), "4");
+}
+
+#[test]
+fn constants_are_names_that_are_assigned_one_number_in_their_scope() {
+    let source = Source::parse(HOST).unwrap();
+    let run = source.function("run");
+    let value = |name| source.constant(name, run).map(|constant| constant.value);
+    assert_eq!((value("BLOCK"), value("OTHER")), (Some(64), Some(8)));
+    assert_eq!(value("WIDTH"), Some(32), "the module's");
+    assert_eq!((value("AGAIN"), value("n"), value("missing")), (None, None, None));
+}
+
+#[test]
+fn an_argument_is_appended_in_the_style_of_its_list() {
+    let append = |text: &str| {
+        let source = Source::parse(text).unwrap();
+        let list = descendants(source.root()).find(|node| node.kind() == "argument_list").unwrap();
+        let (at, argument) = appended_argument(&source, list, "z=1");
+        source.edited(&[Edit::insert(at, argument)]).unwrap()
+    };
+    assert_eq!(append("f()\n"), "f(z=1)\n");
+    assert_eq!(append("f(a)\n"), "f(a, z=1)\n");
+    assert_eq!(append("f(a,)\n"), "f(a, z=1)\n");
+    assert_eq!(append("f(\n    a\n)\n"), "f(\n    a, z=1\n)\n");
+    assert_eq!(append("f(\n    a,\n)\n"), "f(\n    a,\n    z=1,\n)\n");
+    assert_eq!(append("f(\r\n    a,  # why\r\n)\r\n"), "f(\r\n    a,\r\n    z=1,  # why\r\n)\r\n");
+}
