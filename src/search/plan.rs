@@ -1,0 +1,131 @@
+//! Everything a run is decided by, apart from what happens in it. Recorded with the run and
+//! never changed: the same plan and the same evaluations give the same decisions.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ladder, Limits, SchedulerChoice, ScoreWeights};
+use crate::kernel::Case;
+
+/// How many candidates are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Generation {
+    /// From the baseline, at the start.
+    pub seeds: usize,
+    /// From a candidate, at each of its promotions.
+    pub children: usize,
+    /// In the whole run.
+    pub max_candidates: usize,
+}
+
+impl Default for Generation {
+    fn default() -> Self {
+        Self { seeds: 96, children: 12, max_candidates: 2000 }
+    }
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    #[error("there is no case to measure; the contract must define at least one")]
+    NoCases,
+    #[error("case `{0}` has a weight that is not a positive number")]
+    Weight(String),
+    #[error("`window` must be at least 1: no evaluation could start")]
+    Window,
+    #[error("`reserve` is a share of the budget from 0 to 1, not {0}")]
+    Reserve(f64),
+    #[error("the limit of {0} must be a number that is not negative")]
+    Limit(&'static str),
+}
+
+/// A run's plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Of the contract, in its order.
+    pub cases: Vec<Case>,
+    #[serde(default)]
+    pub ladder: Ladder,
+    #[serde(default)]
+    pub limits: Limits,
+    #[serde(default)]
+    pub scheduler: SchedulerChoice,
+    #[serde(default)]
+    pub generation: Generation,
+    #[serde(default)]
+    pub score: ScoreWeights,
+    /// Jobs debited and not yet settled, at most. Part of the plan because what is submitted next
+    /// depends on it; [`crate::search::ports::Evaluator::window`] says what pays. An evaluator
+    /// with a smaller window gets fewer at a time, and the decisions stay the same.
+    pub window: usize,
+    /// Share of each limit that rung 0 must leave to the rungs above and the verification.
+    #[serde(default = "default_reserve")]
+    pub reserve: f64,
+    /// Survivors that are verified before the run gives up.
+    #[serde(default = "default_verifications")]
+    pub max_verifications: usize,
+}
+
+fn default_reserve() -> f64 {
+    0.35
+}
+
+fn default_verifications() -> usize {
+    5
+}
+
+impl Plan {
+    /// The default plan for `cases`, without limits.
+    pub fn new(cases: Vec<Case>, window: usize) -> Self {
+        Self {
+            cases,
+            ladder: Ladder::default(),
+            limits: Limits::default(),
+            scheduler: SchedulerChoice::default(),
+            generation: Generation::default(),
+            score: ScoreWeights::default(),
+            window,
+            reserve: default_reserve(),
+            max_verifications: default_verifications(),
+        }
+    }
+
+    pub fn validate(&self) -> Result<(), PlanError> {
+        if self.cases.is_empty() {
+            return Err(PlanError::NoCases);
+        }
+        if let Some(case) = self.cases.iter().find(|case| !positive(case.weight)) {
+            return Err(PlanError::Weight(case.name.clone()));
+        }
+        if self.window == 0 {
+            return Err(PlanError::Window);
+        }
+        if !(0.0..=1.0).contains(&self.reserve) {
+            return Err(PlanError::Reserve(self.reserve));
+        }
+        for (limit, name) in
+            [(self.limits.wall_seconds, "wall clock"), (self.limits.gpu_seconds, "GPU seconds")]
+        {
+            if limit.is_some_and(|limit| !(limit.is_finite() && limit >= 0.0)) {
+                return Err(PlanError::Limit(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Share of the cases that `rung` measures, greater than 0 and at most 1.
+    pub(super) fn case_share(&self, rung: usize) -> f64 {
+        self.ladder.cases_for(rung, &self.cases).len() as f64 / self.cases.len() as f64
+    }
+
+    /// Budget of one evaluation on `rung` in timed launches: `b_r` of the score.
+    pub(super) fn rung_budget(&self, rung: usize) -> f64 {
+        let cases = self.ladder.cases_for(rung, &self.cases).len();
+        let repeat = self.ladder.rungs().get(rung).map_or(0, |rung| rung.timing.repeat);
+        cases as f64 * f64::from(repeat)
+    }
+}
+
+fn positive(weight: f64) -> bool {
+    weight.is_finite() && weight > 0.0
+}

@@ -1,0 +1,72 @@
+//! What jobs are expected to cost, and whether the budget allows them.
+
+use super::State;
+use crate::{
+    kernel::Cost,
+    search::{Limit, Spend, budget::MeanCost},
+};
+
+/// Cost of a verification in evaluations of the baseline on the top rung, until one was made. Two
+/// candidates, and on a GPU PyTorch twice, are measured in rounds that together are shorter than the
+/// top rung's timing.
+const VERIFICATION_COST: f64 = 3.0;
+
+impl State {
+    /// Expected cost of an evaluation on `rung`: the mean of those before it; of the first, the
+    /// baseline's on the top rung, by share of the cases.
+    pub(in crate::search) fn estimate(&self, rung: usize) -> Spend {
+        let cost = self
+            .rungs
+            .get(rung)
+            .and_then(|rung| rung.cost.mean())
+            .unwrap_or_else(|| scaled(&self.baseline_cost(), self.plan.case_share(rung)));
+        Spend { wall_seconds: cost.wall_seconds, gpu_seconds: cost.gpu_seconds, evaluations: 1 }
+    }
+
+    /// Expected cost of a verification.
+    pub(in crate::search) fn verification_estimate(&self) -> Spend {
+        let mut made = MeanCost::default();
+        self.verifications.iter().for_each(|verification| made.add(&verification.cost));
+        let cost = made.mean().unwrap_or_else(|| scaled(&self.baseline_cost(), VERIFICATION_COST));
+        Spend { wall_seconds: cost.wall_seconds, gpu_seconds: cost.gpu_seconds, evaluations: 0 }
+    }
+
+    /// The limit that forbids another evaluation on `rung`, if `unrecorded` seconds have passed
+    /// since the last event.
+    pub(in crate::search) fn forbids(&self, rung: usize, unrecorded: f64) -> Option<Limit> {
+        let mut spent = self.spend();
+        spent.wall_seconds += unrecorded;
+        self.plan.limits.forbids(&spent, &self.estimate(rung), &self.reserve(rung))
+    }
+
+    /// What an evaluation on `rung` must leave: one evaluation on each rung above and a
+    /// verification; rung 0 leaves the plan's share of the budget besides.
+    fn reserve(&self, rung: usize) -> Spend {
+        let mut need = self.verification_estimate();
+        for above in rung + 1..self.rungs.len() {
+            let job = self.estimate(above);
+            need.wall_seconds += job.wall_seconds;
+            need.gpu_seconds += job.gpu_seconds;
+            need.evaluations += job.evaluations;
+        }
+        let share = if rung == 0 { self.plan.reserve } else { 0.0 };
+        self.plan.limits.reserve(&need, share, &self.after_baseline)
+    }
+
+    /// Whether no result is on its way to `rung`: nothing under way there or below, and nothing
+    /// queued that the budget allows.
+    pub(in crate::search) fn drained(&self, rung: usize, unrecorded: f64) -> bool {
+        self.rungs[..=rung].iter().enumerate().all(|(index, state)| {
+            state.under_way == 0
+                && (state.queue.is_empty() || self.forbids(index, unrecorded).is_some())
+        })
+    }
+
+    fn baseline_cost(&self) -> Cost {
+        self.baseline_evaluation.as_ref().map(|evaluation| evaluation.cost).unwrap_or_default()
+    }
+}
+
+fn scaled(cost: &Cost, factor: f64) -> Cost {
+    Cost { gpu_seconds: cost.gpu_seconds * factor, wall_seconds: cost.wall_seconds * factor }
+}

@@ -1,0 +1,290 @@
+//! The state of a run: the fold of its events, and what can be read from it.
+
+mod apply;
+mod forecast;
+mod record;
+mod reset;
+mod rung;
+
+use std::collections::{HashMap, VecDeque};
+
+pub use apply::Misfit;
+pub use record::{Record, Standing};
+use rung::RungState;
+pub use rung::Tally;
+
+use super::{
+    Limit, Outcome, Place, Plan, PlanError, Remaining, RungView, Spend, budget::Account, latency_us,
+};
+use crate::kernel::{Candidate, CandidateId, Evaluation, Verification};
+
+/// A step of the best speedup over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trajectory {
+    /// Seconds for which the run had been up.
+    pub wall_seconds: f64,
+    /// Measured on the top rung, over the baseline.
+    pub speedup: f64,
+    pub candidate: CandidateId,
+}
+
+/// A job that was debited and whose result is not settled.
+#[derive(Clone, Debug)]
+pub(super) struct UnderWay {
+    /// Position of its candidate.
+    pub(super) number: usize,
+    pub(super) rung: usize,
+    pub(super) estimate: Spend,
+    /// Its result, if it arrived before those of jobs submitted earlier.
+    pub(super) arrived: Option<(Evaluation, Spend)>,
+}
+
+/// A request for candidates that is not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OpenRequest {
+    pub(super) parent: CandidateId,
+    /// The rung whose promotion led to it; `None` for the seeds.
+    pub(super) rung: Option<usize>,
+    pub(super) at_most: usize,
+}
+
+/// The state of a run. Changed by [`State::apply`] only.
+#[derive(Clone, Debug)]
+pub struct State {
+    plan: Plan,
+    baseline: Candidate,
+    baseline_evaluation: Option<Evaluation>,
+    /// Debits without a result of their own kind of job: the baseline's and a verification's.
+    baseline_debit: Option<Spend>,
+    verification_debit: Option<Spend>,
+    /// Spend when the baseline had been measured.
+    after_baseline: Spend,
+    /// Something was debited: a session that goes on from here resumes the run.
+    begun: bool,
+    seeded: bool,
+    /// In the order in which they were added.
+    records: Vec<Record>,
+    numbers: HashMap<CandidateId, usize>,
+    rungs: Vec<RungState>,
+    /// In the order of their debits.
+    under_way: VecDeque<UnderWay>,
+    requests: Vec<OpenRequest>,
+    account: Account,
+    verifications: Vec<Verification>,
+    trajectory: Vec<Trajectory>,
+    discarded: usize,
+    /// A candidate that had been promoted was pruned because the budget did not reach it.
+    cut_short: bool,
+    resets: Vec<String>,
+    warnings: Vec<String>,
+    outcome: Option<Outcome>,
+    events: usize,
+}
+
+impl State {
+    /// A run in which nothing has happened.
+    pub fn new(plan: Plan, baseline: Candidate) -> Result<Self, PlanError> {
+        plan.validate()?;
+        let rungs = vec![RungState::default(); plan.ladder.rungs().len()];
+        Ok(Self {
+            plan,
+            baseline,
+            baseline_evaluation: None,
+            baseline_debit: None,
+            verification_debit: None,
+            after_baseline: Spend::default(),
+            begun: false,
+            seeded: false,
+            records: Vec::new(),
+            numbers: HashMap::new(),
+            rungs,
+            under_way: VecDeque::new(),
+            requests: Vec::new(),
+            account: Account::default(),
+            verifications: Vec::new(),
+            trajectory: Vec::new(),
+            discarded: 0,
+            cut_short: false,
+            resets: Vec::new(),
+            warnings: Vec::new(),
+            outcome: None,
+            events: 0,
+        })
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub fn baseline(&self) -> &Candidate {
+        &self.baseline
+    }
+
+    /// The baseline on every case; `None` until measured, and after a reset until measured anew.
+    pub fn baseline_evaluation(&self) -> Option<&Evaluation> {
+        self.baseline_evaluation.as_ref()
+    }
+
+    /// Every candidate but the baseline, in the order in which they were added.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    pub fn record(&self, candidate: &CandidateId) -> Option<&Record> {
+        self.numbers.get(candidate).map(|number| &self.records[*number])
+    }
+
+    /// The funnel, one tally a rung.
+    pub fn tallies(&self) -> impl ExactSizeIterator<Item = Tally> + '_ {
+        self.rungs.iter().map(|rung| rung.tally)
+    }
+
+    /// Candidates that wait to be evaluated on `rung`.
+    pub fn queued(&self, rung: usize) -> usize {
+        self.rungs.get(rung).map_or(0, |rung| rung.queue.len())
+    }
+
+    /// Jobs debited and not settled.
+    pub fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// The best candidate past the top rung that no verification refuted; `None` while that is
+    /// the baseline.
+    pub fn incumbent(&self) -> Option<&Record> {
+        let top = self.rungs.last()?;
+        top.promoted
+            .iter()
+            .map(|place| &self.records[place.number])
+            .find(|record| !matches!(record.standing, Standing::Refuted { .. }))
+    }
+
+    /// The best so far for a live view: the incumbent, else the best result on the highest rung
+    /// that has one.
+    pub fn leader(&self) -> Option<&Record> {
+        self.incumbent().or_else(|| {
+            let best = self.rungs.iter().rev().find_map(|rung| {
+                rung.waiting.first().into_iter().chain(rung.promoted.first()).min()
+            })?;
+            Some(&self.records[best.number])
+        })
+    }
+
+    /// Latency of the last accepted evaluation, microseconds, over its cases.
+    pub fn latency_us(&self, record: &Record) -> Option<f64> {
+        latency_us(record.measured()?, &self.plan.cases)
+    }
+
+    /// Score of the last accepted evaluation (eq. 2).
+    pub fn score(&self, record: &Record) -> Option<f64> {
+        let rung = record.measured()?.rung;
+        let latency = self.latency_us(record)?;
+        Some(self.plan.score.score(latency, rung, self.plan.rung_budget(rung)))
+    }
+
+    /// Steps of the best speedup past the top rung, beginning with the baseline's 1.
+    pub fn trajectory(&self) -> &[Trajectory] {
+        &self.trajectory
+    }
+
+    /// What is spent, with the debits of what is under way.
+    pub fn spend(&self) -> Spend {
+        self.account.spent()
+    }
+
+    pub fn remaining(&self) -> Remaining {
+        self.plan.limits.remaining(&self.spend())
+    }
+
+    pub fn exhausted(&self) -> Option<Limit> {
+        self.plan.limits.exhausted(&self.spend())
+    }
+
+    /// In the order in which they were made.
+    pub fn verifications(&self) -> &[Verification] {
+        &self.verifications
+    }
+
+    /// Moves that gave no new candidate.
+    pub fn discarded(&self) -> usize {
+        self.discarded
+    }
+
+    /// Why timings were measured anew, once for each time.
+    pub fn resets(&self) -> &[String] {
+        &self.resets
+    }
+
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// How the run ended; `None` while it goes on.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// Events applied so far.
+    pub fn events(&self) -> usize {
+        self.events
+    }
+
+    /// Whether the budget ended before everything worth evaluating was evaluated.
+    pub fn cut_short(&self) -> bool {
+        self.cut_short || self.rungs.iter().any(|rung| !rung.queue.is_empty())
+    }
+
+    pub(super) fn knows(&self, candidate: &CandidateId) -> bool {
+        *candidate == self.baseline.id || self.numbers.contains_key(candidate)
+    }
+
+    pub(super) fn numbered(&self, number: usize) -> &Record {
+        &self.records[number]
+    }
+
+    pub(super) fn begun(&self) -> bool {
+        self.begun
+    }
+
+    pub(super) fn baseline_debited(&self) -> bool {
+        self.baseline_debit.is_some()
+    }
+
+    pub(super) fn verification_debited(&self) -> bool {
+        self.verification_debit.is_some()
+    }
+
+    pub(super) fn jobs_under_way(&self) -> impl Iterator<Item = &UnderWay> {
+        self.under_way.iter()
+    }
+
+    /// The job whose result is settled next.
+    pub(super) fn front(&self) -> Option<&UnderWay> {
+        self.under_way.front()
+    }
+
+    pub(super) fn requests(&self) -> &[OpenRequest] {
+        &self.requests
+    }
+
+    pub(super) fn queue(&self, rung: usize) -> impl Iterator<Item = &Place> {
+        self.rungs[rung].queue.iter()
+    }
+
+    /// The best place past the top rung, and the worse ones.
+    pub(super) fn survivors(&self) -> &[Place] {
+        self.rungs.last().map_or(&[], |top| &top.promoted)
+    }
+
+    pub(super) fn view(&self, rung: usize, drained: bool) -> RungView<'_> {
+        let state = &self.rungs[rung];
+        RungView {
+            rung,
+            keep: self.plan.ladder.rungs()[rung].keep,
+            results: state.results,
+            waiting: &state.waiting,
+            promoted: &state.promoted,
+            drained,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The search as its users meet it, in a world made of numbers.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails, also in its helpers"
+)]
+
+mod budgets;
+mod funnel;
+mod order;
+mod outcomes;
+mod resuming;
+mod run;
+mod world;

@@ -1,0 +1,332 @@
+//! A world for the search that is made of numbers: what a candidate measures is a function of
+//! its source, so that a whole run takes milliseconds and can be repeated exactly.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use kernelbrain::{
+    kernel::{
+        Candidate, Case, CaseMeasurement, Cost, Evaluation, Gate, Move, Ratio, Rejection, Verdict,
+        Verification,
+    },
+    search::{
+        Event, Plan,
+        ports::{
+            Answer, Clock, Evaluator, Generator, Job, Journal, JournalError, PlaneError, Proposal,
+            Request, Ticket,
+        },
+    },
+};
+
+/// A clock that stands still until something takes time.
+#[derive(Clone, Default)]
+pub(crate) struct TestClock(Arc<Mutex<f64>>);
+
+impl TestClock {
+    pub(crate) fn advance(&self, seconds: f64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += seconds;
+    }
+}
+
+impl Clock for TestClock {
+    fn seconds(&self) -> f64 {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Deterministic dice: a number in 0..1 for a text.
+pub(crate) fn dice(text: &str) -> f64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    // Finalizer of MurmurHash3: neighbouring texts get unrelated numbers.
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    ((hash ^ (hash >> 33)) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+pub(crate) fn cases(count: usize) -> Vec<Case> {
+    (0..count)
+        .map(|index| Case {
+            name: format!("case {index}"),
+            params: serde_json::Map::new(),
+            weight: 1.0,
+        })
+        .collect()
+}
+
+/// What candidates are like.
+#[derive(Clone, Debug)]
+pub(crate) struct Nature {
+    pub(crate) seed: u64,
+    /// Natural logarithm of the greatest and the least speedup of a candidate.
+    pub(crate) gain: (f64, f64),
+    /// Relative noise of a timing, a rung.
+    pub(crate) noise: Vec<f64>,
+    /// Share of candidates rejected at each rung.
+    pub(crate) rejected: Vec<f64>,
+    /// Whether the baseline fails its contract.
+    pub(crate) broken_baseline: bool,
+    /// Sources whose verification fails.
+    pub(crate) refuted: Vec<String>,
+    /// Every verification fails.
+    pub(crate) all_refuted: bool,
+    /// Costs of an evaluation on each rung, and of a verification last.
+    pub(crate) seconds: Vec<f64>,
+}
+
+impl Default for Nature {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            gain: (-0.5, 0.9),
+            noise: vec![0.05, 0.02, 0.005],
+            rejected: vec![0.25, 0.1, 0.0],
+            broken_baseline: false,
+            refuted: Vec::new(),
+            all_refuted: false,
+            seconds: vec![0.1, 0.3, 1.0, 4.0],
+        }
+    }
+}
+
+impl Nature {
+    fn dice(&self, of: &str, source: &str) -> f64 {
+        dice(&format!("{} {of} {source}", self.seed))
+    }
+
+    /// How much faster `source` really is: natural logarithm of the speedup.
+    pub(crate) fn true_gain(&self, source: &str) -> f64 {
+        if source == BASELINE {
+            return 0.0;
+        }
+        let (least, most) = self.gain;
+        least + (most - least) * self.dice("gain", source)
+    }
+
+    pub(crate) fn rejection(&self, source: &str, rung: usize) -> Option<Rejection> {
+        if source == BASELINE {
+            return self
+                .broken_baseline
+                .then(|| Rejection::new(Gate::Correctness, "differs from the reference by 3.2"));
+        }
+        let unlucky = self.dice(&format!("rejected on {rung}"), source) < self.rejected[rung];
+        let gate = match rung {
+            0 if self.dice("gate", source) < 0.3 => Gate::Build,
+            _ => Gate::Correctness,
+        };
+        unlucky.then(|| Rejection::new(gate, "as the dice fell"))
+    }
+
+    pub(crate) fn evaluate(&self, job: &Job, plan: &Plan) -> Evaluation {
+        let source = &*job.candidate.source;
+        let cases = plan.ladder.cases_for(job.rung, &plan.cases);
+        let cases = cases.into_iter().map(|index| {
+            let name = &plan.cases[index].name;
+            let roll = self.dice(&format!("{name} on {}", job.rung), source) * 2.0 - 1.0;
+            let noise = self.noise[job.rung] * roll;
+            let latency_us = 1000.0 * (index + 1) as f64 * (noise - self.true_gain(source)).exp();
+            CaseMeasurement {
+                case: name.clone(),
+                latency_us,
+                host_us: None,
+                backward_us: None,
+                error: None,
+            }
+        });
+        let rejection = self.rejection(source, job.rung);
+        let seconds = self.seconds[job.rung];
+        Evaluation {
+            candidate: job.candidate.id.clone(),
+            rung: job.rung,
+            cases: if rejection.is_none() { cases.collect() } else { Vec::new() },
+            verdict: rejection.map_or(Verdict::Accepted, Verdict::Rejected),
+            build: Vec::new(),
+            diagnosis: None,
+            cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
+        }
+    }
+}
+
+pub(crate) const BASELINE: &str = "baseline";
+
+/// The evaluation plane.
+pub(crate) struct Lab {
+    pub(crate) nature: Nature,
+    plan: Plan,
+    clock: TestClock,
+    pub(crate) window: usize,
+    running: Vec<Job>,
+    /// Which of the running jobs ends next: rolled anew for every seed; `None`: the oldest.
+    pub(crate) shuffle: Option<u64>,
+    finished: u64,
+    /// The plane breaks down after this many evaluations.
+    pub(crate) breaks_after: Option<u64>,
+    /// Evaluations last for ever.
+    pub(crate) hangs: bool,
+    /// Pairs of source and rung, in the order in which they were started.
+    pub(crate) started: Vec<(String, usize)>,
+    pub(crate) most_at_once: usize,
+    pub(crate) verified: Vec<String>,
+}
+
+impl Lab {
+    pub(crate) fn new(plan: Plan, clock: TestClock) -> Self {
+        Self {
+            nature: Nature::default(),
+            window: plan.window,
+            plan,
+            clock,
+            running: Vec::new(),
+            shuffle: None,
+            finished: 0,
+            breaks_after: None,
+            hangs: false,
+            started: Vec::new(),
+            most_at_once: 0,
+            verified: Vec::new(),
+        }
+    }
+
+    /// Measures the cases of this plan from now on.
+    pub(crate) fn follow(&mut self, plan: &Plan) {
+        self.plan = plan.clone();
+    }
+}
+
+#[async_trait]
+impl Evaluator for Lab {
+    fn submit(&mut self, job: Job) {
+        self.started.push((job.candidate.source.to_string(), job.rung));
+        self.running.push(job);
+        self.most_at_once = self.most_at_once.max(self.running.len());
+    }
+
+    async fn next(&mut self) -> Result<Evaluation, PlaneError> {
+        assert!(!self.running.is_empty(), "the search awaits an evaluation and none is under way");
+        if self.breaks_after == Some(self.finished) {
+            return Err(PlaneError("the referee does not answer".into()));
+        }
+        if self.hangs {
+            self.clock.advance(1000.0);
+            std::future::pending::<()>().await;
+        }
+        let index = self.shuffle.map_or(0, |seed| {
+            let roll = dice(&format!("{seed} ends {}", self.finished));
+            (roll * self.running.len() as f64) as usize
+        });
+        self.finished += 1;
+        let job = self.running.remove(index);
+        self.clock.advance(self.nature.seconds[job.rung] / self.window as f64);
+        Ok(self.nature.evaluate(&job, &self.plan))
+    }
+
+    fn window(&self) -> usize {
+        self.window
+    }
+
+    async fn verify(&mut self, candidate: &Candidate) -> Result<Verification, PlaneError> {
+        self.verified.push(candidate.source.to_string());
+        let seconds = self.nature.seconds.last().copied().unwrap_or_default();
+        self.clock.advance(seconds);
+        let refuted = self.nature.all_refuted
+            || self.nature.refuted.iter().any(|source| **source == *candidate.source);
+        let speedup = self.nature.true_gain(&candidate.source).exp();
+        let ratio = Ratio { median: speedup, low: speedup, high: speedup, rounds: 20 };
+        Ok(Verification {
+            candidate: candidate.id.clone(),
+            verdict: if refuted {
+                Verdict::Rejected(Rejection::new(Gate::Performance, "1.01x is within the noise"))
+            } else {
+                Verdict::Accepted
+            },
+            comparisons: Vec::new(),
+            vs_baseline: Some(ratio),
+            vs_eager: None,
+            vs_compile: None,
+            cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// The generation plane.
+#[derive(Clone, Debug)]
+pub(crate) struct Moves {
+    pub(crate) seeds: usize,
+    pub(crate) children: usize,
+    /// Polls before an answer is there.
+    pub(crate) slow: usize,
+    /// Answers come from outside and are not there.
+    pub(crate) awaited: bool,
+    tickets: HashMap<Ticket, (Vec<Proposal>, usize)>,
+    next_ticket: u64,
+}
+
+impl Moves {
+    pub(crate) fn new(seeds: usize, children: usize) -> Self {
+        Self { seeds, children, slow: 0, awaited: false, tickets: HashMap::new(), next_ticket: 0 }
+    }
+}
+
+impl Generator for Moves {
+    fn submit(&mut self, request: Request) -> Ticket {
+        let (parent, prefix, count) = match request {
+            Request::Seeds { baseline, at_most } => {
+                (baseline.id, "seed".to_owned(), self.seeds.min(at_most))
+            }
+            Request::Children { parent, at_most, .. } => {
+                (parent.id, parent.source.to_string(), self.children.min(at_most))
+            }
+        };
+        let proposals = (0..count)
+            .map(|index| Proposal {
+                parent: parent.clone(),
+                origin: Move::Recipe { text: format!("turn {index}") },
+                source: Ok(format!("{prefix} {index}")),
+            })
+            .collect();
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.tickets.insert(ticket, (proposals, self.slow));
+        ticket
+    }
+
+    fn poll(&mut self, ticket: Ticket) -> Answer {
+        if self.awaited {
+            return Answer::Awaited;
+        }
+        let Some((_, slow)) = self.tickets.get_mut(&ticket) else { return Answer::Awaited };
+        if *slow > 0 {
+            *slow -= 1;
+            return Answer::Pending;
+        }
+        let (proposals, _) = self.tickets.remove(&ticket).unwrap_or_default();
+        Answer::Ready(proposals)
+    }
+}
+
+/// A journal in memory that can be cut off, as by a kill.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub(crate) events: Vec<Event>,
+    /// Appends that are kept before it fails; the one that fails keeps nothing.
+    pub(crate) dies_after: Option<usize>,
+}
+
+#[async_trait]
+impl Journal for Memory {
+    async fn append(&mut self, events: &[Event]) -> Result<(), JournalError> {
+        match &mut self.dies_after {
+            Some(0) => return Err(JournalError("killed".into())),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        self.events.extend_from_slice(events);
+        Ok(())
+    }
+}
