@@ -1,0 +1,86 @@
+//! `@triton.autotune(configs=[triton.Config({…}, num_warps=4), …])` of a kernel.
+
+use tree_sitter::Node;
+
+use crate::kernel::syntax::{Function, Source, callee, children, keywords, positional};
+
+/// An autotuner whose configurations are written out in its decorator.
+pub(super) struct Tuner<'s> {
+    pub kernel: Function<'s>,
+    /// The decorator, with its `@`.
+    pub decorator: Node<'s>,
+    pub configs: Vec<Config<'s>>,
+    /// Bytes between the list's brackets.
+    pub list: Node<'s>,
+}
+
+/// One `triton.Config`.
+pub(super) struct Config<'s> {
+    pub node: Node<'s>,
+    /// How the source calls it: `triton.Config`.
+    pub constructor: &'s str,
+    /// Metaparameters and their values, as written.
+    pub meta: Vec<(String, &'s str)>,
+    /// `num_warps`, `num_stages` and so on, as written.
+    pub options: Vec<(String, &'s str)>,
+}
+
+/// The autotuners of a source, in its order.
+pub(super) fn tuners(source: &Source) -> Vec<Tuner<'_>> {
+    source.kernels().into_iter().filter_map(|kernel| read(source, kernel)).collect()
+}
+
+fn read<'s>(source: &'s Source, kernel: Function<'s>) -> Option<Tuner<'s>> {
+    let decorated = kernel.node().parent().filter(|p| p.kind() == "decorated_definition")?;
+    let decorator = children(decorated).filter(|node| node.kind() == "decorator").find(|node| {
+        let call = node.named_child(0).filter(|call| call.kind() == "call");
+        call.and_then(|call| callee(source, call)) == Some("autotune")
+    })?;
+    let call = decorator.named_child(0)?;
+    let by_name = keywords(source, call).into_iter().find(|k| k.name == "configs");
+    let list = by_name.map(|k| k.value).or_else(|| positional(call).first().copied())?;
+    if list.kind() != "list" {
+        return None;
+    }
+    let items = children(list).filter(|node| node.is_named() && node.kind() != "comment");
+    let configs = items.map(|node| Config::read(source, node)).collect::<Option<Vec<_>>>()?;
+    Some(Tuner { kernel, decorator, configs, list })
+}
+
+impl<'s> Config<'s> {
+    /// `None` for what is not a call of `Config` with a dictionary that is written out.
+    fn read(source: &'s Source, node: Node<'s>) -> Option<Self> {
+        if node.kind() != "call" || callee(source, node) != Some("Config") {
+            return None;
+        }
+        let arguments = positional(node);
+        let named = keywords(source, node);
+        let dictionary = arguments.first().copied().or_else(|| {
+            named.iter().find(|keyword| keyword.name == "kwargs").map(|keyword| keyword.value)
+        })?;
+        if dictionary.kind() != "dictionary" || arguments.len() > 1 {
+            return None;
+        }
+        let pairs = children(dictionary).filter(|pair| pair.is_named() && pair.kind() != "comment");
+        let meta = pairs
+            .map(|pair| {
+                let key = pair.child_by_field_name("key").filter(|key| key.kind() == "string")?;
+                let value = pair.child_by_field_name("value")?;
+                Some((source.slice(key).trim_matches(['"', '\'']).to_owned(), source.slice(value)))
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let options = named
+            .iter()
+            .filter(|keyword| keyword.name != "kwargs")
+            .map(|keyword| (keyword.name.to_owned(), source.slice(keyword.value)))
+            .collect();
+        let constructor = source.slice(node.child_by_field_name("function")?);
+        Some(Self { node, constructor, meta, options })
+    }
+
+    /// `BLOCK=128 num_warps=4`
+    pub(super) fn describe(&self) -> String {
+        let parts = self.meta.iter().chain(&self.options);
+        parts.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    }
+}
