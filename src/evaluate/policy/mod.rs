@@ -1,0 +1,107 @@
+//! The policy gate: what a candidate's source may contain, decided over its syntax tree before
+//! any of it runs.
+//!
+//! It is the cheapest gate and the first, not the only one. It refuses what has no place in a
+//! faster kernel (the library doing the kernel's work, patched functions, files, processes,
+//! tricks with names) and so keeps most games out; what text cannot show, such as whether the
+//! entry really launches its kernels, later gates observe while it runs.
+//!
+//! Every rule yields *findings*, and a finding that the baseline shows too is no reason to
+//! reject: a repository's own habits are the repository's business.
+
+mod assignments;
+mod builtins;
+mod editable;
+mod entry;
+mod imports;
+mod library;
+mod names;
+mod statements;
+mod text;
+
+use std::collections::HashSet;
+
+use crate::kernel::syntax::Source;
+use crate::kernel::{Contract, Gate, Rejection, Target};
+use names::Names;
+
+/// What depends on the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyRules {
+    /// Names of the callables that a candidate may define, the preferred one first. Empty when
+    /// the entry lives in another file.
+    pub entries: Vec<String>,
+    /// Top-level symbols that may change; `None` for all.
+    pub editable: Option<Vec<String>>,
+    /// The package of an in-tree target: its modules may be imported.
+    pub package: Option<String>,
+}
+
+impl PolicyRules {
+    /// The rules for candidates of `target` under `contract`.
+    pub fn of(target: &Target, contract: &Contract) -> Self {
+        let module = target.package.as_ref().map(|package| package.module.as_str());
+        let elsewhere = target.entry.module.as_deref().is_some_and(|entry| Some(entry) != module);
+        let entries = match &target.entry.function {
+            _ if elsewhere => Vec::new(),
+            Some(function) => vec![function.clone()],
+            None => contract.entries.clone(),
+        };
+        let root = module.and_then(|module| module.split('.').next());
+        Self { entries, editable: target.editable.clone(), package: root.map(str::to_owned) }
+    }
+}
+
+/// Something in a source that the policy does not allow.
+#[derive(Debug)]
+struct Finding {
+    /// What makes two findings the same, whatever the line: `torch.matmul`, `import os`.
+    key: String,
+    line: u32,
+    message: String,
+}
+
+/// Checks the source text `candidate` against the policy; `baseline` is the source as it stood.
+///
+/// # Errors
+/// The first violation by line, as a rejection at [`Gate::Policy`].
+pub fn check(baseline: &Source, candidate: &[u8], rules: &PolicyRules) -> Result<(), Rejection> {
+    let source = text::read(candidate)?;
+    let names = Names::of(&source);
+    let before = Names::of(baseline);
+    if !before.kernels().is_empty() && names.kernels().is_empty() {
+        return Err(reject(
+            "no function is decorated with @triton.jit: the work must be done by a Triton kernel",
+        ));
+    }
+    entry::check(&before, &names, &rules.entries)?;
+    if let Some(editable) = &rules.editable {
+        editable::check(&before, &names, editable)?;
+    }
+    let usual: HashSet<String> = findings(&before, rules).into_iter().map(|it| it.key).collect();
+    let mut new = findings(&names, rules);
+    new.retain(|finding| !usual.contains(&finding.key));
+    // Stable: of several findings on one line, the rule that comes first explains it best.
+    new.sort_by_key(|finding| finding.line);
+    match new.into_iter().next() {
+        None => Ok(()),
+        Some(first) => Err(reject(first.message).at_line(Some(first.line))),
+    }
+}
+
+fn findings(names: &Names<'_>, rules: &PolicyRules) -> Vec<Finding> {
+    let mut found = Vec::new();
+    imports::find(names, rules.package.as_deref(), &mut found);
+    assignments::find(names, &mut found);
+    builtins::find(names, &mut found);
+    library::find(names, rules.package.as_deref(), &mut found);
+    statements::find(names, &mut found);
+    found
+}
+
+fn reject(reason: impl Into<String>) -> Rejection {
+    Rejection::new(Gate::Policy, reason)
+}
+
+#[cfg(test)]
+mod tests;

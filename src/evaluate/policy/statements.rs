@@ -1,0 +1,96 @@
+//! What may stand at the top of a file or in a class: definitions, not actions.
+
+use tree_sitter::Node;
+
+use super::Finding;
+use super::builtins::shortened;
+use super::names::Names;
+use crate::kernel::syntax::{children, descendants};
+
+pub(super) fn find(names: &Names<'_>, found: &mut Vec<Finding>) {
+    let source = names.source();
+    let mut blocks = vec![(source.root(), "the module is imported")];
+    for class in descendants(source.root()).filter(|node| node.kind() == "class_definition") {
+        blocks.extend(class.child_by_field_name("body").map(|body| (body, "its class is made")));
+        found.extend(tensor_subclass(names, class));
+    }
+    for (block, when) in blocks {
+        for statement in children(block).filter(|node| node.is_named()) {
+            if defines(names, statement) {
+                continue;
+            }
+            let text = source.slice(statement);
+            found.push(Finding {
+                key: format!("statement {text}"),
+                line: source.line(statement),
+                message: format!(
+                    "`{}` runs when {when}: only imports, definitions and assignments may stand there",
+                    shortened(text)
+                ),
+            });
+        }
+    }
+}
+
+fn defines(names: &Names<'_>, statement: Node<'_>) -> bool {
+    match statement.kind() {
+        "comment"
+        | "import_statement"
+        | "import_from_statement"
+        | "future_import_statement"
+        | "function_definition"
+        | "class_definition"
+        | "decorated_definition"
+        | "type_alias_statement"
+        | "pass_statement" => true,
+        // Docstrings, `...`, and assignments to plain names (others are another rule's business).
+        "expression_statement" => children(statement).filter(Node::is_named).all(|expression| {
+            matches!(
+                expression.kind(),
+                "string"
+                    | "concatenated_string"
+                    | "ellipsis"
+                    | "assignment"
+                    | "augmented_assignment"
+            )
+        }),
+        "if_statement" => {
+            let condition = statement.child_by_field_name("condition");
+            let text: String = condition
+                .map_or("", |it| names.source().slice(it))
+                .chars()
+                .filter(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '\'' | '"'))
+                .collect();
+            let never = matches!(
+                text.as_str(),
+                "TYPE_CHECKING" | "typing.TYPE_CHECKING" | "__name__==__main__"
+            );
+            never && statement.child_by_field_name("alternative").is_none()
+        }
+        _ => false,
+    }
+}
+
+/// A class derived from torch.Tensor, or one that intercepts torch's functions.
+fn tensor_subclass(names: &Names<'_>, class: Node<'_>) -> Option<Finding> {
+    let source = names.source();
+    let name = source.slice(class.child_by_field_name("name")?);
+    let is_tensor = |path: &String| path.ends_with("Tensor") && path.starts_with("torch.");
+    let derived = class.child_by_field_name("superclasses").is_some_and(|bases| {
+        descendants(bases).any(|base| names.resolve(base).iter().any(is_tensor))
+    });
+    let intercepts = class.child_by_field_name("body").is_some_and(|body| {
+        descendants(body).any(|node| {
+            node.kind() == "identifier"
+                && matches!(source.slice(node), "__torch_function__" | "__torch_dispatch__")
+        })
+    });
+    (derived || intercepts).then(|| Finding {
+        key: format!("tensor subclass {name}"),
+        line: source.line(class),
+        message: format!(
+            "the class {name} stands in for a tensor: outputs must be plain tensors, so that \
+             comparing them compares their values"
+        ),
+    })
+}
