@@ -1,0 +1,259 @@
+"""Inputs and reference answers of a case with a seed, in memory that is never shared."""
+
+import dataclasses
+
+import torch
+
+from .agreement import count_where, is_inexact, root_mean_square
+from .codec import flatten
+from .contracts.source import is_out_of_memory
+from .fingerprint import fingerprint_tensor
+from .nest import copy_with_layout, labelled_arguments, map_tensors, replace_tensor
+from .wire import Failure
+
+
+@dataclasses.dataclass
+class Answer:
+    """What the reference computed. Outputs are contiguous; `strides` are those that it returned."""
+
+    outputs: list
+    strides: list
+    aliases: list  # per output: the position of the argument whose memory it is, or None
+    like: object  # the nest that it returned, with empty tensors
+    mutated: list  # tensors of the arguments in MUTATES, afterwards
+    gradients: list  # of the arguments in GRADS
+    cotangents: list  # one per floating output
+
+    def tensors(self):
+        return self.outputs + self.mutated + self.gradients + self.cotangents
+
+
+class Contents:
+    """A case with a seed: its inputs, what the reference answers, and what is derived from both."""
+
+    def __init__(self, contract, case, seed):
+        self._contract, self.case, self.seed = contract, case, seed
+        self._problem = _private(contract, case, contract.make(case, seed))
+        self._labelled = self._label(self._problem)
+        self.fingerprints = [fingerprint_tensor(tensor) for _, tensor in self._labelled]
+        self.destinations = set()
+        self.answer = self._answer()
+        self._scales, self._truth = {}, None
+
+    @staticmethod
+    def _label(problem):
+        tensors = [(f"parameter {name}", t) for name, t in problem.parameters.items() if isinstance(t, torch.Tensor)]
+        return labelled_arguments(problem.arguments) + tensors
+
+    # ------------------------------------------------------------------------------------------ inputs
+    @property
+    def problem(self):
+        """The inputs; made anew if they were given up to save memory."""
+        if self._problem is None:
+            problem = _private(self._contract, self.case, self._contract.make(self.case, self.seed))
+            self._labelled = self._label(problem)
+            if [fingerprint_tensor(tensor) for _, tensor in self._labelled] != self.fingerprints:
+                message = f"inputs of case {self.case.name} differ between two calls with seed {self.seed}: draw them "
+                raise self._contract.failure(message + "from a generator that is seeded with `seed`")
+            self._problem = problem
+        return self._problem
+
+    def give_up_inputs(self):
+        self._problem, self._labelled = None, None
+
+    def labels(self):
+        """[(label, tensor)] of arguments, then parameters; in the order of `fingerprints`."""
+        _ = self.problem
+        return self._labelled
+
+    def size(self):
+        inputs = self._labelled or []
+        tensors = [tensor for _, tensor in inputs] + self.answer.tensors() + (self._truth if self._has_truth() else [])
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors if tensor is not None)
+
+    # ------------------------------------------------------------------------------------------ answers
+    def _answer(self):
+        contract, problem = self._contract, self._problem
+        arguments = problem.arguments
+        if contract.destinations_allowed:
+            arguments = [map_tensors(argument, copy_with_layout) for argument in arguments]
+        answer = run_reference(contract, self.case, self.seed, problem, arguments, problem.parameters)
+        self._check_finite(answer)
+        if contract.destinations_allowed:
+            self._find_destinations(arguments, answer)
+        else:
+            self._refuse_undeclared_writes()
+        return answer
+
+    def _check_finite(self, answer):
+        if any(_count_nan(tensor)[0] for _, tensor in self._labelled):
+            return
+        for at, output in enumerate(answer.outputs):
+            if not is_inexact(output.dtype) or not output.numel():
+                continue
+            count, first = _count_nan(output)
+            if count:
+                where = f"{count} of {output.numel()} elements of output {at}, the first at flat index {first}"
+                raise self._contract.failure(f"the reference gives NaN for case {self.case.name}: {where}")
+            if count_where(output, torch.isinf)[0] == output.numel():
+                raise self._contract.failure(f"the reference gives nothing but infinities for case {self.case.name}")
+
+    def _refuse_undeclared_writes(self):
+        """The reference got copies of what MUTATES lists and the originals of everything else."""
+        arguments = len(labelled_arguments(self._problem.arguments))
+        for (label, tensor), before in list(zip(self._labelled, self.fingerprints))[:arguments]:
+            if fingerprint_tensor(tensor) != before:
+                raise self._contract.failure(f"the reference writes to {label}: list its position in MUTATES")
+
+    def _find_destinations(self, written_to, answer):
+        """Tensors of the data that take the answer: written by the reference, or shaped like an output and ignored."""
+        contract, problem = self._contract, self._problem
+        after = labelled_arguments(written_to)
+        for at, ((_, tensor), before) in enumerate(zip(after, self.fingerprints)):
+            if fingerprint_tensor(tensor) != before:
+                self.destinations.add(at)
+            elif any(tensor.shape == o.shape and tensor.dtype == o.dtype for o in answer.outputs):
+                copies = [map_tensors(argument, copy_with_layout) for argument in problem.arguments]
+                changed = replace_tensor(copies, at, tensor + 1 if tensor.dtype != torch.bool else ~tensor)
+                other = run_reference(contract, self.case, self.seed, problem, changed, problem.parameters)
+                if all(torch.equal(a, b) for a, b in zip(other.outputs, answer.outputs)):
+                    self.destinations.add(at)
+
+    def scale(self, group, at):
+        """Root mean square of a tensor of the answer."""
+        if (group, at) not in self._scales:
+            self._scales[group, at] = root_mean_square(getattr(self.answer, group)[at])
+        return self._scales[group, at]
+
+    # ---------------------------------------------------------------------------------- float64 reference
+    def truth(self):
+        """The answer computed in float64 from the same inputs, or the reason (text) why there is none."""
+        if self._truth is None:
+            self._truth = self._compute_truth()
+        return self._truth
+
+    def _has_truth(self):
+        return isinstance(self._truth, list)
+
+    def _compute_truth(self):
+        problem = self.problem
+        arguments = [map_tensors(argument, _double) for argument in problem.arguments]
+        parameters = map_tensors(problem.parameters, _double)
+        try:
+            answer = run_reference(self._contract, self.case, self.seed, problem, arguments, parameters)
+        except Failure as failure:
+            return f"the reference does not run in float64 ({failure.message})"
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return "there is not enough memory for the reference in float64"
+        for output in answer.outputs + answer.mutated + answer.gradients:
+            if output.dtype.is_floating_point and output.dtype != torch.float64:
+                return f"the reference gives {str(output.dtype).removeprefix('torch.')} even for float64 inputs"
+        return answer.outputs + answer.mutated + answer.gradients
+
+
+def _double(tensor):
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.to(torch.float64) if tensor.is_floating_point() else tensor
+
+
+def _count_nan(tensor):
+    return count_where(tensor, torch.isnan) if is_inexact(tensor.dtype) else (0, None)
+
+
+def _private(contract, case, problem):
+    """Checks the tensors that the contract made and takes them out of any autograd graph."""
+
+    def accept(tensor):
+        if tensor.device.type != contract.device.type:
+            text = f"inputs of case {case.name} lie on device {tensor.device}, but {contract.device} was asked for: "
+            raise contract.failure(text + "make them with device=device")
+        if tensor.layout != torch.strided or tensor.is_quantized:
+            raise contract.failure(
+                f"inputs of case {case.name} have layout {tensor.layout}; only dense ones are supported"
+            )
+        return tensor.detach().resolve_conj().resolve_neg()
+
+    problem.arguments = [map_tensors(argument, accept) for argument in problem.arguments]
+    problem.parameters = map_tensors(problem.parameters, accept)
+    return problem
+
+
+def run_reference(contract, case, seed, problem, arguments, parameters):
+    """The Answer for given inputs. Arguments in MUTATES and GRADS are copied, others passed as they are."""
+    arguments = list(arguments)
+    for at in contract.mutates:
+        if not flatten(arguments[at]):
+            raise contract.failure(f"MUTATES names input {at}, which is no tensor but {type(arguments[at]).__name__}")
+        arguments[at] = map_tensors(arguments[at], copy_with_layout)
+    for at in contract.grads:
+        if not isinstance(arguments[at], torch.Tensor) or not arguments[at].is_floating_point():
+            raise contract.failure(f"GRADS names input {at}, which is no floating-point tensor")
+        arguments[at] = copy_with_layout(arguments[at]).requires_grad_()
+    with contract.foreign(f"the reference fails for case {case.name}"):
+        with torch.set_grad_enabled(bool(contract.grads)):
+            nest = contract.reference(problem, arguments, parameters)
+        outputs = flatten(nest)
+        cotangents = _cotangents(outputs, seed) if contract.grads else []
+        gradients = _gradients(contract, arguments, outputs, cotangents)
+        if contract.device.type == "cuda":
+            torch.cuda.synchronize(contract.device)
+    if not outputs and not contract.mutates:
+        message = (
+            f"the reference returns {type(nest).__name__} for case {case.name}: it must return a tensor or several"
+        )
+        raise contract.failure(message)
+    for output in outputs:
+        if output.device.type != contract.device.type:
+            raise contract.failure(f"the reference returns a tensor on {output.device} for case {case.name}")
+    aliases = [_alias(output, arguments) for output in outputs]
+    return Answer(
+        outputs=[_contiguous(output, alias) for output, alias in zip(outputs, aliases)],
+        strides=[tuple(output.stride()) for output in outputs],
+        aliases=aliases,
+        like=map_tensors(nest, lambda tensor: tensor.new_empty(0).detach()),
+        mutated=[tensor.detach() for at in contract.mutates for tensor in flatten(arguments[at])],
+        gradients=gradients,
+        cotangents=cotangents,
+    )
+
+
+def _contiguous(output, alias):
+    own = output.detach().contiguous()
+    return own.clone() if alias is not None and own.data_ptr() == output.data_ptr() else own
+
+
+def _alias(output, arguments):
+    memory = output.untyped_storage().data_ptr()
+    for at, argument in enumerate(arguments):
+        if memory and any(memory == tensor.untyped_storage().data_ptr() for tensor in flatten(argument)):
+            return at
+    return None
+
+
+def _cotangents(outputs, seed):
+    """Standard normal upstream gradients, the same for every dtype: drawn in float32."""
+    made = []
+    for at, output in enumerate(output for output in outputs if output.is_floating_point()):
+        generator = torch.Generator(output.device).manual_seed((seed * 1_000_003 + at + 1) % (1 << 63))
+        drawn = torch.randn(output.shape, generator=generator, device=output.device)
+        narrow = torch.float32 if output.dtype == torch.float64 else output.dtype
+        made.append(drawn.to(narrow).to(output.dtype))
+    return made
+
+
+def _gradients(contract, arguments, outputs, cotangents):
+    if not contract.grads:
+        return []
+    floating = [output for output in outputs if output.is_floating_point()]
+    pairs = [(o, c) for o, c in zip(floating, cotangents) if o.requires_grad]
+    if not pairs:
+        raise contract.failure("no output of the reference depends on the inputs in GRADS")
+    wanted = [arguments[at] for at in contract.grads]
+    found = torch.autograd.grad([o for o, _ in pairs], wanted, [c for _, c in pairs], allow_unused=True)
+    for at, gradient in zip(contract.grads, found):
+        if gradient is None:
+            raise contract.failure(f"GRADS names input {at}, but no output of the reference depends on it")
+    return [gradient.detach().contiguous() for gradient in found]

@@ -1,0 +1,229 @@
+"""Calling a candidate: once, with everything observed, or many times, timed."""
+import torch
+
+from . import codec
+from .buffers import OutOfMemory, open_buffer
+from .launches import Launches
+from .poison import poisoned
+from .warming import warm_up
+from .timing import time_call
+from .wire import Failure
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class Memory:
+    """The shared buffers that are open in this process. Those that a call does not need are closed."""
+
+    def __init__(self, device):
+        self._device = device
+        self._open = {}  # by path or handle, since a buffer's number may be given anew
+        self._named = {}
+
+    def use(self, descriptions):
+        wanted = {description.get("path") or description["ipc"]: description for description in descriptions}
+        for where in self._open.keys() - wanted.keys():
+            self._open.pop(where).close()
+        for where in wanted.keys() - self._open.keys():
+            try:
+                self._open[where] = open_buffer(wanted[where], self._device)
+            except (OutOfMemory, torch.OutOfMemoryError) as error:
+                raise Failure("out_of_memory", str(error)) from None
+        self._named = {description["buffer"]: self._open[where] for where, description in wanted.items()}
+
+    def tensor(self, description):
+        tensor = codec.view(self._named[description["buffer"]].memory, description)
+        return tensor.requires_grad_() if description["grad"] else tensor
+
+    def buffer_at(self, start, end):
+        """Number of the buffer that shares a byte with the addresses [start, end), or None."""
+        for number, buffer in self._named.items():
+            base = buffer.memory.data_ptr()
+            if start < base + buffer.size and base < end:
+                return number
+        return None
+
+
+class Caller:
+    """Runs one candidate's calls on one device."""
+
+    def __init__(self, candidate_binder, device):
+        self._binder = candidate_binder
+        self._device = device
+        self._memory = Memory(device)
+        self._written = []  # which of the flattened arguments the last run wrote its answer over
+
+    def attach(self, inputs):
+        """Opens the device and the buffers, and has everything loaded that the first call would wait for."""
+        self._memory.use(inputs["buffers"])
+        if self._device != "cpu":
+            warm_up(self._device, {place["dtype"] for place in inputs["outputs"]})
+        return {}
+
+    def run(self, inputs, call, muted=False):
+        """One call: {"returned", "gradients", "launched"}; with `muted` its launches do nothing."""
+        bound = self._bind(inputs)
+        with poisoned(self._device, inputs["outputs"]), Launches(muted) as launches:
+            result = bound.call()
+            self._synchronize()
+        answer, differentiable = self._deliver(result, bound, inputs, call)
+        self._written = self._written_over(result, bound, inputs, call)
+        answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
+        self._synchronize()
+        return {**answer, "launched": launches.names}
+
+    def time(self, inputs, call, timing):
+        """Many calls: {"device_us", "host_us", "backward_us", "returned", "gradients"}."""
+        bound = self._bind(inputs)
+        last = []
+
+        def once():
+            last[:] = [bound.call()]
+
+        # Every call, the last one too, must find its inputs as they were.
+        arguments = codec.flatten(bound.arguments)
+        kept = [(arguments[at], arguments[at].detach().clone()) for at in self._written]
+
+        def restore():
+            with torch.no_grad():
+                for tensor, before in kept:
+                    tensor.copy_(before)
+
+        measured = time_call(once, self._device, **timing, before=restore if kept else None)
+        answer, differentiable = self._deliver(last[0], bound, inputs, call)
+        backward_us = None
+        if call["grads"] and differentiable:
+            wanted, upstream = self._differentiated(bound, inputs, call)
+
+            def backward():
+                _gradients_of(differentiable, wanted, upstream)
+
+            backward_us = time_call(backward, self._device, **timing)["device_us"]
+        answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
+        self._synchronize()
+        return {**answer, **measured, "backward_us": backward_us}
+
+    def _written_over(self, result, bound, inputs, call):
+        """Positions among the flattened arguments of the memory that a call works on in place."""
+        arguments = codec.flatten(bound.arguments)
+        if call["mutates"]:
+            mutated = {id(tensor) for at in call["mutates"] for tensor in codec.flatten(bound.arguments[at])}
+            return [at for at, tensor in enumerate(arguments) if id(tensor) in mutated]
+        if result is None:
+            places = [(place["dtype"], place["shape"]) for place in inputs["outputs"]]
+            looks = [(codec.dtype_name(tensor.dtype), list(tensor.shape)) for tensor in arguments]
+            return [at for at, look in enumerate(looks) if look in places]
+        returned = [_addresses(tensor) for tensor in codec.flatten(result)]
+        spans = [_addresses(tensor) for tensor in arguments]
+        return [at for at, (start, end) in enumerate(spans) if any(start < high and low < end for low, high in returned)]
+
+    def _bind(self, inputs):
+        self._memory.use(inputs["buffers"])
+        return _Bound(*self._binder.bind(inputs, self._memory.tensor, self._device))
+
+    def _synchronize(self):
+        if self._device != "cpu":
+            torch.cuda.synchronize(self._device)
+
+    def _deliver(self, result, bound, inputs, call):
+        """Copies outputs and mutated inputs to where they are awaited.
+
+        Returns the answer so far, and the outputs that gradients flow from, None for those without.
+        """
+        outputs = _outputs(result, bound, call)
+        for tensor in outputs:
+            _require_plain(tensor)
+        described = [self._describe(tensor, bound) for tensor in outputs]
+        self._land(outputs, inputs["outputs"])
+        mutated = [tensor for at in call["mutates"] for tensor in codec.flatten(bound.arguments[at])]
+        self._land(mutated, inputs["mutated"])
+        floating = [tensor for tensor in outputs if tensor.is_floating_point()]
+        differentiable = [tensor if tensor.requires_grad else None for tensor in floating]
+        return {"returned": described}, differentiable if any(t is not None for t in differentiable) else []
+
+    def _land(self, tensors, places):
+        """What does not fit its place is left out: the referee judges by the description."""
+        with torch.no_grad():
+            for tensor, place in zip(tensors, places):
+                fits = tensor.dtype == codec.dtype_of(place["dtype"]) and list(tensor.shape) == place["shape"]
+                if fits and tensor.device == torch.device(self._device):
+                    self._memory.tensor({**place, "grad": False}).copy_(tensor)
+
+    def _describe(self, tensor, bound):
+        return {
+            "dtype": codec.dtype_name(tensor.dtype),
+            "shape": list(tensor.shape),
+            "stride": list(tensor.stride()),
+            "device": str(tensor.device),
+            "alias": self._alias(tensor, bound),
+        }
+
+    def _alias(self, tensor, bound):
+        """Which argument, weight or other shared buffer the tensor shares memory with."""
+        start, end = _addresses(tensor)
+        if start == end:
+            return None
+        labelled = [({"argument": at}, value) for at, value in enumerate(bound.arguments)]
+        labelled += [({"parameter": name}, value) for name, value in bound.weights.items()]
+        for label, value in labelled:
+            for other in codec.flatten(value):
+                low, high = _addresses(other)
+                if start < high and low < end:
+                    return label
+        number = self._memory.buffer_at(start, end)
+        return None if number is None else {"buffer": number}
+
+    def _differentiated(self, bound, inputs, call):
+        """The inputs whose gradients are wanted, and the upstream gradients."""
+        wanted = [tensor for at in call["grads"] for tensor in codec.flatten(bound.arguments[at])]
+        return wanted, [self._memory.tensor({**place, "grad": False}) for place in inputs["cotangents"]]
+
+    def _gradients(self, differentiable, bound, inputs, call):
+        """Copies and describes the gradients; None for an input that no output depends on."""
+        if not call["grads"]:
+            return None
+        wanted, upstream = self._differentiated(bound, inputs, call)
+        gradients = [None] * len(wanted)
+        if differentiable:
+            gradients = list(_gradients_of(differentiable, wanted, upstream))
+        for gradient, place in zip(gradients, inputs["gradients"]):
+            if gradient is not None:
+                _require_plain(gradient)
+                self._land([gradient], [place])
+        return [None if gradient is None else self._describe(gradient, bound) for gradient in gradients]
+
+
+class _Bound:
+    def __init__(self, call, arguments, weights):
+        self.call, self.arguments, self.weights = call, arguments, weights
+
+
+def _gradients_of(outputs, wanted, upstream):
+    pairs = [(output, gradient) for output, gradient in zip(outputs, upstream) if output is not None]
+    outputs, upstream = zip(*pairs)
+    return torch.autograd.grad(outputs, wanted, upstream, retain_graph=True, allow_unused=True)
+
+
+def _outputs(result, bound, call):
+    """What was returned, flattened. A call that returns None and may write to inputs worked in place:
+    its outputs are those inputs."""
+    if result is not None:
+        return codec.flatten(result)
+    return [tensor for at in call["mutates"] for tensor in codec.flatten(bound.arguments[at])]
+
+
+def _require_plain(tensor):
+    """A subclass can compute when it is looked at, or answer every comparison with yes."""
+    if type(tensor) not in _PLAIN:
+        raise Failure("call", f"the call returned a {type(tensor).__module__}.{type(tensor).__qualname__}:"
+                              " an output must be a plain torch.Tensor")
+    if tensor.layout is not torch.strided:
+        raise Failure("call", f"the call returned a tensor of layout {tensor.layout}: an output must be strided")
+
+
+def _addresses(tensor):
+    """The addresses [start, end) from its first to its last element."""
+    if tensor.device.type == "meta" or tensor.numel() == 0:
+        return 0, 0
+    start = tensor.data_ptr()
+    return start, start + codec.extent_bytes(tensor.shape, tensor.stride(), tensor.element_size())

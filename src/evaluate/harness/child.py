@@ -1,0 +1,76 @@
+"""A candidate's process: what it answers (PROTOCOL.md). By now it is confined."""
+import torch
+from triton import knobs
+
+from . import compiling
+from .apart import run_apart
+from .binding import Binder
+from .blame import failure
+from .calling import Caller
+from .launches import take_first_configurations
+from .loading import load
+from .wire import Failure
+from .wire import serve as serve_wire
+
+
+class Child:
+    """One candidate, from its import to its last call."""
+
+    def __init__(self, wire):
+        self._wire = wire
+        self._candidate = self._device = self._binder = self._caller = None
+        self._notes = []
+
+    def load(self, request):
+        if self._candidate is not None:
+            raise Failure("internal", "a child loads one candidate only")
+        self._device = request["device"]
+        if knobs.runtime.interpret:
+            take_first_configurations(self._notes.append)
+        self._candidate = load(request)
+        self._binder = Binder(self._candidate)
+        self._caller = Caller(self._binder, self._device)
+        return {"entry": self._candidate.name, "kernels": self._candidate.kernels()}
+
+    def compile(self, request):
+        if self._device == "cpu":
+            return {"kernels": [], "skipped": "the interpreter compiles nothing"}
+        capability = request.get("capability")
+
+        def compile_candidate():
+            return compiling.compile_offline(
+                self._candidate, request["inputs"], request["call"], self._device, capability
+            )
+
+        # Apart, since the call on fake tensors may leave some in what the candidate keeps for later. The
+        # first real call finds the binaries in Triton's folder.
+        return self._guarded(lambda: run_apart(lambda: self._guarded(compile_candidate), self._wire))
+
+    def attach(self, request):
+        return self._guarded(lambda: self._caller.attach(request["inputs"]))
+
+    def run(self, request):
+        answer = self._guarded(lambda: self._caller.run(request["inputs"], request["call"], request.get("muted", False)))
+        return {**answer, "notes": self._notes}
+
+    def time(self, request):
+        return self._guarded(lambda: self._caller.time(request["inputs"], request["call"], request["timing"]))
+
+    def _guarded(self, work):
+        """What the candidate raises becomes an answer, SystemExit too."""
+        if self._candidate is None:
+            raise Failure("internal", "no candidate was loaded")
+        try:
+            return work()
+        except Failure:
+            raise
+        except BaseException as error:
+            raise failure(error, self._candidate, self._device) from None
+
+
+def serve(wire):
+    """Answers requests until the parent closes the connection."""
+    torch.set_grad_enabled(True)
+    child = Child(wire)
+    operations = ("load", "compile", "attach", "run", "time")
+    serve_wire(wire, {name: getattr(child, name) for name in operations})

@@ -1,0 +1,236 @@
+"""The operations of the referee."""
+
+import collections
+import itertools
+import os
+import platform
+import re
+import sys
+
+import numpy
+import torch
+import triton
+
+from . import buffers
+from .answers import Contents
+from .audit import audit
+from .compare import judge
+from .contracts import open_contract
+from .contracts.source import is_out_of_memory
+from .nest import copy_with_layout, map_tensors
+from .stage import Stage
+from .timing import time_call
+from .wire import Failure, Wire, end_with_peer, serve
+
+
+class Referee:
+    """One contract on one device."""
+
+    def __init__(self):
+        self._contract = None
+        self._stages = {}  # by case
+        self._contents = collections.OrderedDict()  # by (case, seed), the latest used last
+        self._path = list(sys.path)
+        self._memory = 0  # bytes that contents may take
+
+    def operations(self):
+        named = {
+            "open": self.open,
+            "inputs": self.inputs,
+            "compare": self.compare,
+            "time": self.time,
+            "audit": self.audit,
+            "release": self.release,
+        }
+        return {name: self._mindful(operation) for name, operation in named.items()}
+
+    def _mindful(self, operation):
+        """Says what to do when memory runs out, and gives back what the referee holds."""
+
+        def run(request):
+            try:
+                return operation(request)
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                text = str(error)
+            self._forget_all()
+            raise Failure("out_of_memory", self._lack_of_memory(request, text))
+
+        return run
+
+    # ------------------------------------------------------------------------------------- operations
+    def open(self, request):
+        self._forget_all()
+        device = _check_device(request["device"])
+        self._forget_modules()
+        sys.path[:0] = [path for path in request.get("sys_path", []) if path not in sys.path]
+        self._contract = open_contract(request["test"], device)
+        self._exporter = buffers.exporter(device, request["shared"])
+        self._numbers = itertools.count()
+        self._memory = _free_bytes(self._contract.device) // 4
+        facts = {
+            "contract": self._contract.describe(),
+            "device_name": _device_name(self._contract.device),
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "numpy": numpy.__version__,
+            "python": platform.python_version(),
+        }
+        driver = _read("/sys/module/nvidia/version").strip()
+        return {**facts, "driver": driver} if driver and self._contract.device.type == "cuda" else facts
+
+    def inputs(self, request):
+        contents = self._contents_for(request)
+        at = request["case"]
+        if at not in self._stages:
+            self._stages[at] = Stage(self._exporter, self._numbers)
+        encoded = self._stages[at].fill(self._contract, contents)
+        if contents.size() > self._memory:
+            contents.give_up_inputs()
+        return encoded
+
+    def compare(self, request):
+        stage = self._stages.get(request["case"])
+        if stage is None or stage.seed != request["seed"]:
+            raise Failure("internal", f"the inputs of case {request['case']} with seed {request['seed']} are not out")
+        contents = self._contents_for(request)
+        return judge(self._contract, contents, stage, request["returned"], request.get("gradients"))
+
+    def time(self, request):
+        """Eager or compiled PyTorch on the case's inputs; the first call, which may compile, is not timed."""
+        contract, timing = self._opened(), request["timing"]
+        problem = self._contents_for(request).problem
+        function = contract.timed(problem)
+        if request["what"] == "compile":
+            torch._dynamo.config.recompile_limit = max(64, 2 * len(contract.cases))
+            function = torch.compile(function, dynamic=False)  # every case gets code for its own sizes
+        # What the reference may write to is its own.
+        own = range(len(problem.arguments)) if contract.destinations_allowed else contract.mutates
+        arguments = list(problem.arguments)
+        for at in own:
+            arguments[at] = map_tensors(arguments[at], copy_with_layout)
+        with torch.no_grad():
+            try:
+                function(*arguments)
+            except Exception as error:
+                if is_out_of_memory(error):
+                    raise
+                what = "torch.compile of the reference" if request["what"] == "compile" else "the reference"
+                raise Failure("internal", f"{what} fails: {type(error).__name__}: {error}") from None
+            return time_call(
+                lambda: function(*arguments),
+                contract.device,
+                timing["warmup"],
+                timing["repeat"],
+                timing["flush_bytes"],
+            )
+
+    def audit(self, request):
+        return {"mutants": audit(self._opened(), self._contents_for(request))}
+
+    def release(self, request):
+        stage = self._stages.pop(request["case"], None)
+        if stage is not None:
+            stage.close()
+        for key in [key for key in self._contents if key[0] == request["case"]]:
+            del self._contents[key]
+        return {}
+
+    # ------------------------------------------------------------------------------------------ memory
+    def _opened(self):
+        if self._contract is None:
+            raise Failure("internal", "no contract is open")
+        return self._contract
+
+    def _contents_for(self, request):
+        """Made at first use, then kept as long as memory allows; the one in use is always kept."""
+        contract = self._opened()
+        at, seed = request["case"], request["seed"]
+        if not 0 <= at < len(contract.cases):
+            raise Failure("internal", f"no case {at}: the contract has {len(contract.cases)}")
+        contents = self._contents.pop((at, seed), None)
+        if contents is None:
+            contents = Contents(contract, contract.cases[at], seed)
+        self._contents[at, seed] = contents
+        while len(self._contents) > 1 and sum(c.size() for c in self._contents.values()) > self._memory:
+            self._contents.popitem(last=False)
+        return contents
+
+    def _forget_all(self):
+        for stage in self._stages.values():
+            stage.close()
+        self._stages.clear()
+        self._contents.clear()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+
+    def _forget_modules(self):
+        """What an earlier contract imported from its own folder, and the paths that it added."""
+        own = set(sys.path) - set(self._path)
+        sys.path[:] = self._path
+        for name, module in list(sys.modules.items()):
+            if os.path.dirname(getattr(module, "__file__", None) or "") in own:
+                del sys.modules[name]
+
+    def _lack_of_memory(self, request, text):
+        contract = self._contract
+        if contract is None:
+            return text
+        case = contract.cases[request["case"]].name if "case" in request else "the contract"
+        sizes = re.search(r"([\d.]+ [KMGT]iB)|(\d+) bytes", text)
+        wanted = sizes.group(0) if sizes else "more memory"
+        free = _free_bytes(contract.device)
+        return (
+            f"case {case} does not fit {contract.device}: it asked for {wanted} at once, and {free} bytes "
+            f"({free / 2**30:.1f} GiB) are free with everything given back. Inputs and answers are held twice, as "
+            "private and as shared copies: make the case smaller, or free the device of other processes"
+        )
+
+
+def _check_device(name):
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise Failure("device", f"{name!r} is no device: use cpu or cuda:0") from None
+    if device.type == "cpu":
+        return device
+    if device.type != "cuda":
+        raise Failure("device", f"{name} is not supported: use cpu or cuda:0")
+    if not torch.backends.cuda.is_built():
+        raise Failure("device", f"torch {torch.__version__} is built without CUDA: install a CUDA build, or use cpu")
+    if not torch.cuda.is_available():
+        raise Failure("device", "torch finds no usable CUDA device: check `nvidia-smi` and the driver, or use cpu")
+    index = device.index or 0
+    if index >= torch.cuda.device_count():
+        raise Failure("device", f"there is no cuda:{index}: torch sees {torch.cuda.device_count()} CUDA device(s)")
+    return torch.device("cuda", index)
+
+
+def _free_bytes(device):
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    available = re.search(r"MemAvailable:\s+(\d+) kB", _read("/proc/meminfo"))
+    return int(available.group(1)) * 1024 if available else 1 << 30
+
+
+def _device_name(device):
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    model = re.search(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo"))
+    return model.group(1) if model else platform.machine()
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def main():
+    wire = Wire.take_stdin()
+    end_with_peer(wire)
+    serve(wire, Referee().operations())
+    os._exit(0)  # without waiting for threads that the contract may have left behind
