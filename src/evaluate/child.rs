@@ -1,0 +1,138 @@
+//! A child: the candidate's own process, used for one evaluation and then killed.
+
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::{net::UnixStream, sync::watch, time::timeout};
+
+use super::{
+    protocol::{Compiled, Loaded, Ran, Timed, Timing},
+    wire::{Connection, WireError},
+    zygote::Exit,
+};
+
+/// Whether the Triton kernels of a call do their work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Launches {
+    Real,
+    /// They do nothing, to see whether the answer needs them.
+    Muted,
+}
+
+/// The parent's end of a child.
+#[derive(Debug)]
+pub(crate) struct ChildProcess {
+    pid: i32,
+    /// Refers to this process for ever; a number may be given to another one.
+    handle: Option<OwnedFd>,
+    connection: Connection,
+    exit: watch::Receiver<Option<Exit>>,
+    scratch: PathBuf,
+}
+
+impl ChildProcess {
+    pub(crate) fn new(
+        pid: i32,
+        socket: UnixStream,
+        exit: watch::Receiver<Option<Exit>>,
+        scratch: PathBuf,
+    ) -> Self {
+        let handle = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Self { pid, handle, connection: Connection::new(socket), exit, scratch }
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    pub(crate) fn scratch(&self) -> &Path {
+        &self.scratch
+    }
+
+    /// Imports the candidate.
+    pub(crate) async fn load(
+        &mut self,
+        request: Value,
+        limit: Duration,
+    ) -> Result<Loaded, WireError> {
+        self.request("load", request, limit).await
+    }
+
+    /// Compiles without a launch.
+    pub(crate) async fn compile(
+        &mut self,
+        request: Value,
+        limit: Duration,
+    ) -> Result<Compiled, WireError> {
+        self.request("compile", request, limit).await
+    }
+
+    /// Opens the device and the buffers of a case, and warms up what the first call would wait for.
+    pub(crate) async fn attach(
+        &mut self,
+        inputs: &Value,
+        call: &Value,
+        limit: Duration,
+    ) -> Result<Value, WireError> {
+        self.request("attach", json!({"inputs": inputs, "call": call}), limit).await
+    }
+
+    /// Calls the entry once.
+    pub(crate) async fn run(
+        &mut self,
+        inputs: &Value,
+        call: &Value,
+        launches: Launches,
+        limit: Duration,
+    ) -> Result<Ran, WireError> {
+        let muted = launches == Launches::Muted;
+        self.request("run", json!({"inputs": inputs, "call": call, "muted": muted}), limit).await
+    }
+
+    /// Times the entry.
+    pub(crate) async fn time(
+        &mut self,
+        inputs: &Value,
+        call: &Value,
+        timing: Timing,
+        limit: Duration,
+    ) -> Result<Timed, WireError> {
+        let body = json!({"inputs": inputs, "call": call, "timing": timing});
+        self.request("time", body, limit).await
+    }
+
+    async fn request<T: DeserializeOwned>(
+        &mut self,
+        op: &str,
+        body: Value,
+        limit: Duration,
+    ) -> Result<T, WireError> {
+        self.connection.request(op, body, limit).await
+    }
+
+    /// How it ended, if it ends within `limit`.
+    pub(crate) async fn exit(&mut self, limit: Duration) -> Option<Exit> {
+        let ended = timeout(limit, self.exit.wait_for(Option::is_some)).await;
+        ended.ok()?.ok().and_then(|exit| *exit)
+    }
+
+    /// Kills it. The zygote kills what it leaves behind.
+    pub(crate) fn kill(&self) {
+        if let Some(handle) = &self.handle {
+            // An error says that it has ended already.
+            pidfd_send_signal(handle, Signal::KILL).ok();
+        }
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

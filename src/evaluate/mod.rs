@@ -1,0 +1,38 @@
+//! Floor 3: the evaluation plane. Gates, referee, zygote, GPU turn, timing, sandbox.
+//!
+//! Three kinds of process, each with one job (`docs/design.md`): this parent owns the clock, the
+//! GPU turn and every verdict; the referee owns inputs and reference answers; the zygote forks a
+//! confined child per evaluation. `harness/PROTOCOL.md` says what they say to each other.
+
+mod blame;
+mod child;
+mod error;
+mod harness;
+mod interpreter;
+mod judge;
+mod log_tail;
+mod plane;
+pub mod policy;
+mod protocol;
+mod referee;
+mod repository_tests;
+pub mod sandbox;
+mod scratch;
+mod spawn;
+mod statistics;
+mod subject;
+mod turn;
+mod verify;
+mod watch;
+mod wire;
+mod zygote;
+
+pub use error::EvaluateError;
+pub use harness::REQUIREMENTS;
+pub use interpreter::Interpreter;
+pub use judge::Fidelity;
+pub use plane::{Device, Plane, PlaneConfig, SharedPlane, TimeLimits};
+pub use protocol::{Mutant, Timing, Versions};
+pub use verify::VerifyPlan;
+pub use watch::Quota;
+pub use wire::{RemoteError, WireError};

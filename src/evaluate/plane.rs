@@ -1,0 +1,401 @@
+//! The evaluation plane: a referee, a zygote, the GPU turn, and what they share.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::{Mutex, RwLock, Semaphore};
+
+use super::{
+    error::EvaluateError,
+    harness,
+    interpreter::Interpreter,
+    policy::PolicyRules,
+    protocol::{Mutant, Versions},
+    referee::Referee,
+    sandbox::{Confinement, Ground, Limits, Policy, SandboxError, Toolchain},
+    scratch,
+    spawn::{Spawn, Spawned},
+    turn::GpuTurn,
+    watch::{Quota, Watch},
+    wire::WireError,
+    zygote::Zygote,
+};
+use crate::kernel::{Contract, Target, syntax::Source};
+
+/// Importing torch and triton, on a machine whose disk is cold.
+const ZYGOTE_START_LIMIT: Duration = Duration::from_secs(120);
+
+/// Where candidates run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// Triton's interpreter.
+    Cpu,
+    Cuda {
+        index: u32,
+        /// Compute capability, for compiling without a CUDA context.
+        capability: (u32, u32),
+    },
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda { index, .. } => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+/// How long each step of an evaluation may take.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeLimits {
+    /// Importing a candidate.
+    pub import: Duration,
+    /// Compiling it.
+    pub compile: Duration,
+    /// A call, the first one with its autotuning included, or a timed series of calls.
+    pub call: Duration,
+    /// One step of the referee: inputs, reference answers, a comparison.
+    pub referee: Duration,
+}
+
+/// What a plane is made of.
+#[derive(Clone, Debug)]
+pub struct PlaneConfig {
+    pub target: Target,
+    pub device: Device,
+    pub interpreter: Interpreter,
+    /// This binary, which confines itself and becomes Python (`kernelbrain sandbox-exec`).
+    pub launcher: PathBuf,
+    /// Go on where the kernel cannot confine everything.
+    pub best_effort: bool,
+    /// Candidates that are imported and compiled at the same time.
+    pub children: usize,
+    pub limits: TimeLimits,
+    pub quota: Quota,
+}
+
+/// A running evaluation plane for one target on one device.
+#[derive(Debug)]
+pub struct Plane {
+    pub(super) config: PlaneConfig,
+    pub(super) contract: Contract,
+    device_name: String,
+    versions: Versions,
+    /// Parts of the sandbox that this machine does not enforce (best effort only).
+    unprotected: Vec<String>,
+    pub(super) referee: Mutex<Referee>,
+    zygote: RwLock<Zygote>,
+    pub(super) turn: GpuTurn,
+    pub(super) slots: Semaphore,
+    pub(super) watch: Watch,
+    pub(super) rules: PolicyRules,
+    /// The source as it stood, which the policy gate compares with.
+    pub(super) baseline: Source,
+    /// What a child needs to call on a case: known after its first use.
+    pub(super) layouts: Mutex<HashMap<usize, Value>>,
+    harness: PathBuf,
+    children_made: AtomicU64,
+    scratch: TempDir,
+}
+
+impl Plane {
+    /// Opens the contract and starts the zygote, both at once: each imports torch.
+    pub async fn start(config: PlaneConfig) -> Result<Self, EvaluateError> {
+        scratch::sweep(&std::env::temp_dir());
+        let scratch = tempfile::Builder::new()
+            .prefix(&scratch::prefix())
+            .tempdir()
+            .map_err(|source| EvaluateError::Scratch { path: std::env::temp_dir(), source })?;
+        let folder = |name: &str| {
+            let path = scratch.path().join(name);
+            std::fs::create_dir_all(&path)
+                .map(|()| path.clone())
+                .map_err(|source| EvaluateError::Scratch { path, source })
+        };
+        let shared = folder("shared")?;
+        let children = folder("children")?;
+        let referee_scratch = folder("referee")?;
+        let zygote_scratch = folder("zygote")?;
+        let harness = harness::unpack(scratch.path())
+            .map_err(|source| EvaluateError::Scratch { path: scratch.path().to_owned(), source })?;
+
+        let starter = Starter { config: &config, harness: &harness };
+        let referee = starter.referee(&referee_scratch, &shared)?;
+        let zygote = Zygote::new(starter.zygote(&zygote_scratch, &children, &shared)?);
+        let contract_path = &config.target.contract;
+        let device = config.device.to_string();
+        let sys_path = import_roots(&config.target);
+        let opening = Referee::open(
+            referee,
+            contract_path,
+            &device,
+            &shared,
+            &sys_path,
+            config.limits.referee,
+        );
+        let confinement = starter
+            .child_confinement(&shared)
+            .map_err(|error| EvaluateError::Sandbox { missing: vec![error.to_string()] })?;
+        let greeting = zygote.hello(config.device, &confinement, ZYGOTE_START_LIMIT);
+        let (opened, hello) = tokio::join!(opening, greeting);
+        let (referee, opened) = opened?;
+        let hello = hello.map_err(|error| zygote_fault(&zygote, "starting", error))?;
+        if !hello.missing.is_empty() && !config.best_effort {
+            return Err(EvaluateError::Sandbox { missing: hello.missing });
+        }
+        let rules = PolicyRules::of(&config.target, &opened.contract);
+        let baseline =
+            Source::parse(&*config.target.text).map_err(|error| EvaluateError::Contract {
+                reason: error.to_string(),
+                file: Some(config.target.source.display().to_string()),
+                line: Some(error.line),
+            })?;
+        let slots = Semaphore::new(config.children.max(1));
+        Ok(Self {
+            contract: opened.contract,
+            device_name: opened.device_name,
+            versions: opened.versions,
+            unprotected: hello.missing,
+            referee: Mutex::new(referee),
+            zygote: RwLock::new(zygote),
+            turn: GpuTurn::default(),
+            slots,
+            watch: Watch::start(),
+            rules,
+            baseline,
+            layouts: Mutex::default(),
+            harness,
+            children_made: AtomicU64::new(0),
+            scratch,
+            config,
+        })
+    }
+
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    pub fn device(&self) -> Device {
+        self.config.device
+    }
+
+    /// The device as its vendor calls it.
+    pub fn device_name(&self) -> &str {
+        &self.device_name
+    }
+
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// Parts of the sandbox that this machine does not enforce.
+    pub fn unprotected(&self) -> &[String] {
+        &self.unprotected
+    }
+
+    /// Seconds for which the GPU was held so far.
+    pub fn gpu_seconds(&self) -> f64 {
+        self.turn.held_seconds()
+    }
+
+    /// Makes the inputs of every case once, so that their shapes are known and the device has
+    /// room for each; gives their layouts in the order of the cases.
+    pub async fn lay_out(&self, seed: u64) -> Result<Vec<Value>, EvaluateError> {
+        let mut layouts = Vec::with_capacity(self.contract.cases.len());
+        for case in 0..self.contract.cases.len() {
+            layouts.push(self.layout(case, seed & 0xffff_ffff).await?);
+        }
+        Ok(layouts)
+    }
+
+    /// Runs wrong answers through the correctness gate of a case.
+    pub async fn audit(&self, case: usize, seed: u64) -> Result<Vec<Mutant>, EvaluateError> {
+        let _turn = self.turn.take().await;
+        let mut referee = self.referee.lock().await;
+        referee.audit(case, &self.contract.cases[case], seed).await
+    }
+
+    /// Ends every process of the plane.
+    pub async fn close(self) {
+        self.zygote.into_inner().close().await;
+        self.referee.into_inner().close().await;
+    }
+
+    /// A new child with a scratch folder of its own.
+    pub(super) async fn fork(&self) -> Result<super::child::ChildProcess, EvaluateError> {
+        let number = self.children_made.fetch_add(1, Ordering::Relaxed);
+        let scratch = self.scratch.path().join("children").join(number.to_string());
+        std::fs::create_dir_all(&scratch)
+            .map_err(|source| EvaluateError::Scratch { path: scratch.clone(), source })?;
+        let zygote = self.zygote.read().await;
+        let forked = zygote.fork(&scratch).await;
+        forked.map_err(|error| zygote_fault(&zygote, "forking", error))
+    }
+
+    /// Kills a child, waits until it is gone and removes its scratch folder.
+    pub(super) async fn discard(&self, mut child: super::child::ChildProcess) {
+        child.kill();
+        child.exit(Duration::from_secs(5)).await;
+        self.zygote.read().await.forget(child.pid());
+        // What cannot be removed goes with the plane's own scratch folder.
+        std::fs::remove_dir_all(child.scratch()).ok();
+    }
+
+    pub(super) fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    pub(super) fn starter(&self) -> Starter<'_> {
+        Starter { config: &self.config, harness: &self.harness }
+    }
+}
+
+fn zygote_fault(zygote: &Zygote, doing: &str, error: WireError) -> EvaluateError {
+    if let WireError::Refused(remote) = &error
+        && remote.kind == "sandbox"
+    {
+        return EvaluateError::Sandbox { missing: vec![remote.message.clone()] };
+    }
+    let log = zygote.log().last_lines(6);
+    EvaluateError::Process { what: format!("the zygote, {doing}"), error: Box::new(error), log }
+}
+
+fn import_roots(target: &Target) -> Vec<&Path> {
+    target.package.iter().map(|package| package.import_root.as_path()).collect()
+}
+
+/// Starts processes with the policies they run under.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Starter<'a> {
+    config: &'a PlaneConfig,
+    harness: &'a Path,
+}
+
+impl<'a> Starter<'a> {
+    fn referee(self, scratch: &Path, shared: &Path) -> Result<Spawned, EvaluateError> {
+        let contract = &self.config.target.contract;
+        let mut ground = self.ground([scratch, shared]);
+        // A folder for a gpu-mode task, else a file whose folder may hold more of the contract.
+        ground.readable.push(contract.clone());
+        ground.readable.extend(contract.parent().map(Path::to_owned));
+        self.python("referee.py", &Policy::process(&ground), scratch, true)
+    }
+
+    /// It kills its children before it ends, and so must not be killed along with this process.
+    fn zygote(
+        self,
+        scratch: &Path,
+        children: &Path,
+        shared: &Path,
+    ) -> Result<Spawned, EvaluateError> {
+        let policy = Policy::process(&self.ground([scratch, children, shared]));
+        self.python("zygote.py", &policy, scratch, false)
+    }
+
+    /// What a child may do, as the zygote is told.
+    fn child_confinement(self, shared: &Path) -> Result<Confinement, SandboxError> {
+        let packages = &self.config.interpreter.paths;
+        let cc = std::env::var_os("CC").map(PathBuf::from);
+        let tools = Toolchain::find(packages, cc.as_deref());
+        let limits = Limits {
+            memory_bytes: self.config.quota.memory_bytes,
+            file_bytes: 512 << 20,
+            open_files: 1024,
+        };
+        Policy::candidate(&self.ground([shared]), &tools).confinement(limits)
+    }
+
+    /// The repository's own test command, in a copy of the checkout.
+    pub(super) fn repository_tests(
+        self,
+        command: &'a [String],
+        checkout: &'a Path,
+        scratch: &'a Path,
+        import_root: &Path,
+    ) -> Result<tokio::process::Command, EvaluateError> {
+        let policy = Policy::process(&self.ground([checkout, scratch]));
+        // Tests must see the torch and triton that the candidate was judged with.
+        let program = match command[0].as_str() {
+            "python" | "python3" => &self.config.interpreter.executable,
+            other => Path::new(other),
+        };
+        let mut environment = self.environment();
+        environment.push(("PYTHONPATH", import_root.as_os_str().to_owned()));
+        Spawn {
+            launcher: &self.config.launcher,
+            policy: &policy,
+            die_with_parent: true,
+            scratch,
+            program,
+            arguments: command[1..].iter().map(Into::into).collect(),
+            directory: checkout,
+            environment,
+        }
+        .command()
+    }
+
+    fn python(
+        self,
+        script: &str,
+        policy: &Policy,
+        scratch: &Path,
+        die_with_parent: bool,
+    ) -> Result<Spawned, EvaluateError> {
+        let script = self.harness.join(script).into_os_string();
+        let flags = ["-I", "-B", "-u"].map(Into::into);
+        Spawn {
+            launcher: &self.config.launcher,
+            policy,
+            die_with_parent,
+            scratch,
+            program: &self.config.interpreter.executable,
+            arguments: flags.into_iter().chain([script]).collect(),
+            directory: scratch,
+            environment: self.environment(),
+        }
+        .connected()
+    }
+
+    fn environment(self) -> Vec<(&'static str, std::ffi::OsString)> {
+        let mut environment = vec![
+            ("PYTHONDONTWRITEBYTECODE", "1".into()),
+            // Line numbers in the binary would make equal programs differ.
+            ("TRITON_DISABLE_LINE_INFO", "1".into()),
+            // Compile workers would outlive the referee.
+            ("TORCHINDUCTOR_COMPILE_THREADS", "1".into()),
+        ];
+        if self.config.device == Device::Cpu {
+            environment.push(("TRITON_INTERPRET", "1".into()));
+        }
+        environment
+    }
+
+    /// What every process of the plane reads: Python, its packages, the harness, and the checkout
+    /// of an in-tree target; and what this one writes.
+    fn ground<const N: usize>(self, writable: [&Path; N]) -> Ground {
+        let package = self.config.target.package.as_ref();
+        let readable = package.map(|package| package.repository.clone());
+        Ground {
+            python: self.config.interpreter.paths.clone(),
+            readable: readable.into_iter().chain([self.harness.to_owned()]).collect(),
+            writable: writable.map(Path::to_owned).to_vec(),
+            gpu: self.config.device != Device::Cpu,
+            best_effort: self.config.best_effort,
+            profiler: false,
+        }
+    }
+}
+
+/// Shared by the tasks of a run.
+pub type SharedPlane = Arc<Plane>;

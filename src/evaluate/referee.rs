@@ -1,0 +1,164 @@
+//! The referee: owns inputs and reference answers, compares, and times PyTorch itself.
+//! Candidate code is never imported there.
+
+use std::{path::Path, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::process;
+
+use super::{
+    error::EvaluateError,
+    log_tail::LogTail,
+    protocol::{Audited, Compared, Mutant, Opened, Returned, Timed, Timing},
+    spawn::Spawned,
+    wire::{Connection, WireError},
+};
+use crate::kernel::Case;
+
+/// Importing torch and a contract, on a machine whose disk is cold.
+const OPEN_LIMIT: Duration = Duration::from_secs(120);
+
+/// A running referee with an open contract.
+#[derive(Debug)]
+pub(crate) struct Referee {
+    connection: Connection,
+    process: process::Child,
+    log: LogTail,
+    /// For inputs, references and comparisons: a contract may sleep for ever.
+    limit: Duration,
+}
+
+impl Referee {
+    /// Opens `contract` on `device`; inputs are shared through files in `shared` on the cpu.
+    pub(crate) async fn open(
+        spawned: Spawned,
+        contract: &Path,
+        device: &str,
+        shared: &Path,
+        sys_path: &[&Path],
+        limit: Duration,
+    ) -> Result<(Self, Opened), EvaluateError> {
+        let mut referee = Self {
+            connection: Connection::new(spawned.socket),
+            process: spawned.process,
+            log: spawned.log,
+            limit,
+        };
+        let body =
+            json!({"test": contract, "device": device, "shared": shared, "sys_path": sys_path});
+        let opened: Opened = referee
+            .connection
+            .request("open", body, OPEN_LIMIT)
+            .await
+            .map_err(|error| referee.fault("opening the contract", error))?;
+        if opened.contract.cases.is_empty() {
+            return Err(EvaluateError::Contract {
+                reason: "the contract has no cases: list at least one in CASES".into(),
+                file: None,
+                line: None,
+            });
+        }
+        Ok((referee, opened))
+    }
+
+    /// Fills the buffers of a case; returns what a child needs to call on them.
+    pub(crate) async fn inputs(
+        &mut self,
+        index: usize,
+        case: &Case,
+        seed: u64,
+    ) -> Result<Value, EvaluateError> {
+        let what = format!("making the inputs of case {}", case.name);
+        self.ask("inputs", json!({"case": index, "seed": seed}), &what).await
+    }
+
+    /// Judges what a call left in the buffers.
+    pub(crate) async fn compare(
+        &mut self,
+        index: usize,
+        case: &Case,
+        seed: u64,
+        returned: &[Returned],
+        gradients: Option<&[Option<Returned>]>,
+    ) -> Result<Compared, EvaluateError> {
+        let what = format!("comparing case {}", case.name);
+        let body = json!({
+            "case": index, "seed": seed, "returned": returned, "gradients": gradients,
+        });
+        self.ask("compare", body, &what).await
+    }
+
+    /// Times the reference itself, `eager` or under `compile`.
+    pub(crate) async fn time(
+        &mut self,
+        index: usize,
+        case: &Case,
+        seed: u64,
+        what: &str,
+        timing: Timing,
+    ) -> Result<Timed, EvaluateError> {
+        let body = json!({"case": index, "seed": seed, "what": what, "timing": timing});
+        self.ask("time", body, &format!("timing {what} PyTorch on case {}", case.name)).await
+    }
+
+    /// Runs wrong answers through the correctness gate.
+    pub(crate) async fn audit(
+        &mut self,
+        index: usize,
+        case: &Case,
+        seed: u64,
+    ) -> Result<Vec<Mutant>, EvaluateError> {
+        let body = json!({"case": index, "seed": seed});
+        let audited: Audited =
+            self.ask("audit", body, &format!("auditing case {}", case.name)).await?;
+        Ok(audited.mutants)
+    }
+
+    /// Ends it.
+    pub(crate) async fn close(mut self) {
+        // It holds nothing that must be put away.
+        self.process.kill().await.ok();
+    }
+
+    async fn ask<T: serde::de::DeserializeOwned>(
+        &mut self,
+        op: &str,
+        body: Value,
+        what: &str,
+    ) -> Result<T, EvaluateError> {
+        let answer = self.connection.request(op, body, self.limit).await;
+        answer.map_err(|error| self.fault(what, error))
+    }
+
+    fn fault(&self, what: &str, error: WireError) -> EvaluateError {
+        match error {
+            WireError::Refused(remote) if remote.kind == "contract" => EvaluateError::Contract {
+                reason: remote.message,
+                file: remote.file,
+                line: remote.line,
+            },
+            WireError::Refused(remote) if remote.kind == "out_of_memory" => {
+                EvaluateError::OutOfMemory { reason: remote.message }
+            }
+            WireError::Refused(remote) if remote.kind == "device" => {
+                EvaluateError::Device { reason: remote.message }
+            }
+            WireError::TimedOut(limit) => EvaluateError::Contract {
+                reason: format!(
+                    "{what} took more than {} s; make it cheaper or raise --reference-timeout",
+                    limit.as_secs()
+                ),
+                file: None,
+                line: None,
+            },
+            other => {
+                let log = self.log.last_lines(6);
+                EvaluateError::Process {
+                    what: format!("the referee, {what}"),
+                    error: Box::new(other),
+                    log,
+                }
+            }
+        }
+    }
+}
