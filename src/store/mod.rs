@@ -1,0 +1,28 @@
+//! Floor 3: what outlives a process. One trait a concern, one implementation a database,
+//! one file a database; `tests/store_conformance.rs` holds every implementation to the
+//! same promises.
+
+mod environment;
+mod error;
+mod event;
+mod lock;
+mod run;
+pub mod sqlite;
+
+pub use environment::Environment;
+pub use error::StoreError;
+pub use lock::{OutputLock, lock_output};
+pub use run::{NewRun, RunRecord, RunState, RunStore, RunSummary};
+pub use sqlite::SqliteStore;
+
+use std::path::PathBuf;
+
+/// Where the database lies unless the user says otherwise: `kernelbrain/kernelbrain.db` in the
+/// user's data folder. `None` when the system gives a user no home.
+pub fn default_path() -> Option<PathBuf> {
+    directories::BaseDirs::new()
+        .map(|base| base.data_dir().join("kernelbrain").join("kernelbrain.db"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! The store in one SQLite file.
+//!
+//! Write-ahead log with `synchronous = NORMAL`: a committed transaction has been handed to the
+//! operating system, so the death of the process, by `kill -9` too, loses nothing that was
+//! acknowledged. A power failure may lose the last transactions, never their order: the journal
+//! then ends a little earlier and the resumed run repeats those evaluations. `FULL` would buy
+//! that back for a disk flush before every evaluation, on the path that feeds the GPU.
+
+mod failure;
+mod open;
+mod rows;
+mod runs;
+
+pub use open::SqliteOptions;
+
+use std::path::{Path, PathBuf};
+
+use sqlx::SqlitePool;
+
+use super::StoreError;
+
+/// A store in one SQLite file. Clones share the file's connections.
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    pool: SqlitePool,
+    path: PathBuf,
+}
+
+impl SqliteStore {
+    /// Opens the database at `path`; creates it and its folder where they are missing, and brings
+    /// an older one up to date.
+    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, SqliteOptions::default()).await
+    }
+
+    /// As [`SqliteStore::open`], with the waiting time given.
+    pub async fn open_with(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        open::open(path, options).await.map(|pool| Self { pool, path: path.to_owned() })
+    }
+
+    /// Lets go of the file after what is under way; without it the file closes when dropped.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn failed(&self, source: sqlx::Error) -> StoreError {
+        failure::explain(&self.path, source)
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests;
