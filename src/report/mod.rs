@@ -1,0 +1,27 @@
+//! Floor 3: one [`Report`], one file a format.
+//!
+//! Everything a report shows may have been written by a candidate, a contract or a model.
+//! [`clean`] takes out what acts on a terminal or reorders text, once for all formats; the
+//! formats escape what is special to them.
+
+mod charts;
+mod clean;
+mod diff;
+mod escape;
+mod files;
+mod format;
+mod highlight;
+pub mod html;
+pub mod json;
+pub mod markdown;
+mod model;
+pub mod patch;
+mod ranking;
+mod story;
+pub mod terminal;
+
+pub use files::{BEST, HTML, JSON, MARKDOWN, PATCH, WriteError, write};
+pub use model::*;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! What a report says; serialised, it is `report.json` (schema 1, documented in `docs/report.md`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::kernel::{Gate, Ratio};
+
+pub const SCHEMA: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Always [`SCHEMA`].
+    pub schema: u32,
+    pub run: RunInfo,
+    pub target: TargetInfo,
+    pub device: DeviceInfo,
+    pub outcome: OutcomeKind,
+    /// One sentence: why this outcome.
+    pub reason: String,
+    pub speedup: Speedups,
+    pub rungs: Vec<RungRow>,
+    pub cases: Vec<CaseRow>,
+    pub candidates: Vec<CandidateRow>,
+    /// Best speedup over time: steps, by measured latency.
+    pub trajectory: Vec<TrajectoryPoint>,
+    pub budget: BudgetInfo,
+    pub audit: AuditInfo,
+    pub warnings: Vec<String>,
+    /// `None` unless improved.
+    pub best: Option<BestInfo>,
+    /// Source of the target as it stood, for the diff.
+    #[serde(skip)]
+    pub baseline_source: String,
+    /// Source of the winner.
+    #[serde(skip)]
+    pub best_source: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Improved,
+    NoImprovement,
+    Parked,
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub kernelbrain: String,
+    /// The command line that repeats the run.
+    pub command: String,
+    pub seed: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetInfo {
+    pub name: String,
+    pub source: String,
+    pub contract: String,
+    pub kind: String,
+    pub entry: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// `cuda` or `cpu`.
+    pub kind: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    pub torch: String,
+    pub triton: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Speedups {
+    pub vs_baseline: Option<Ratio>,
+    pub vs_eager: Option<Ratio>,
+    pub vs_compile: Option<Ratio>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RungRow {
+    pub index: usize,
+    pub entered: usize,
+    pub rejected: usize,
+    pub measured: usize,
+    pub promoted: usize,
+    pub gpu_seconds: f64,
+    pub wall_seconds: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseRow {
+    pub name: String,
+    pub params: Map<String, Value>,
+    pub baseline_us: Option<f64>,
+    pub best_us: Option<f64>,
+    pub eager_us: Option<f64>,
+    pub compile_us: Option<f64>,
+    /// Over the baseline; with `low` and `high` its 95 % interval.
+    pub speedup: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CandidateRow {
+    pub id: String,
+    pub parent: Option<String>,
+    #[serde(rename = "move")]
+    pub origin: String,
+    pub verdict: CandidateVerdict,
+    /// The gate that rejected it.
+    pub gate: Option<Gate>,
+    pub reason: Option<String>,
+    /// The highest rung it was evaluated on.
+    pub rung: Option<usize>,
+    pub latency_us: Option<f64>,
+    pub score: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CandidateVerdict {
+    Baseline,
+    /// Added, never evaluated: the budget ended first.
+    Queued,
+    Rejected,
+    Pruned,
+    /// Past the top rung, not the winner.
+    Survivor,
+    Winner,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrajectoryPoint {
+    pub wall_seconds: f64,
+    pub speedup: f64,
+    pub candidate: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BudgetInfo {
+    pub wall_seconds_limit: Option<f64>,
+    pub wall_seconds_spent: f64,
+    pub gpu_seconds_limit: Option<f64>,
+    pub gpu_seconds_spent: f64,
+    pub evaluations_limit: Option<u64>,
+    pub evaluations_spent: u64,
+}
+
+/// Which wrong answers the contract lets pass.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AuditInfo {
+    pub checked: usize,
+    pub passed: Vec<AuditFinding>,
+}
+
+/// A wrong answer that passes the contract's own correctness gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditFinding {
+    pub mutant: String,
+    pub case: String,
+    /// What to change in the contract.
+    pub advice: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BestInfo {
+    pub id: String,
+    /// The moves that led from the baseline to it, the first first.
+    #[serde(default)]
+    pub moves: Vec<String>,
+    /// Relative to the output folder.
+    pub file: String,
+    pub patch: String,
+}
