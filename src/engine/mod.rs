@@ -1,0 +1,32 @@
+//! Floor 4: wires a run. Adapters behind the search's ports, the journal, resume, the report.
+//! Called by the command line, and later by the worker of the service and the sweep.
+
+mod audit;
+mod bench;
+pub mod doctor;
+mod error;
+mod facts;
+mod fidelity;
+pub mod machine;
+mod optimize;
+mod plane_evaluator;
+pub mod project;
+mod recipes_generator;
+mod reporting;
+mod run_plan;
+mod runs;
+mod session;
+mod stored_journal;
+mod target;
+
+pub use audit::{Audited, audit_contract};
+pub use bench::{BenchRequest, Benched, bench};
+pub use error::{EngineError, exit};
+pub use machine::DeviceChoice;
+pub use optimize::{Audience, Finished, OptimizeRequest, optimize};
+pub use recipes_generator::RecipesGenerator;
+pub use run_plan::RunPlan;
+pub use runs::{list_runs, rebuild_report, rewrite_report};
+pub use session::{PlaneOptions, database_path};
+pub use stored_journal::StoredJournal;
+pub use target::{Selection, read_source};

@@ -1,0 +1,88 @@
+//! The search's evaluator over a real evaluation plane.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use tokio::task::JoinSet;
+
+use super::fidelity::FidelityRule;
+use crate::{
+    evaluate::{EvaluateError, Plane, VerifyPlan},
+    kernel::{Candidate, Evaluation, Verification},
+    search::ports::{Evaluator, Job, PlaneError},
+};
+
+/// Keeps the fault behind a [`PlaneError`], which carries only its words through the search.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FaultSlot(Arc<Mutex<Option<EvaluateError>>>);
+
+impl FaultSlot {
+    fn put(&self, error: EvaluateError) -> PlaneError {
+        let words = error.to_string();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        PlaneError(words)
+    }
+
+    pub(super) fn take(&self) -> Option<EvaluateError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Evaluates on a plane, several candidates at once.
+#[derive(Debug)]
+pub(super) struct PlaneEvaluator {
+    plane: Arc<Plane>,
+    baseline: Candidate,
+    fidelity: FidelityRule,
+    verify: VerifyPlan,
+    window: usize,
+    under_way: JoinSet<Result<Evaluation, EvaluateError>>,
+    fault: FaultSlot,
+}
+
+impl PlaneEvaluator {
+    pub(super) fn new(
+        plane: Arc<Plane>,
+        baseline: Candidate,
+        fidelity: FidelityRule,
+        verify: VerifyPlan,
+        window: usize,
+        fault: FaultSlot,
+    ) -> Self {
+        let under_way = JoinSet::new();
+        Self { plane, baseline, fidelity, verify, window, under_way, fault }
+    }
+}
+
+#[async_trait]
+impl Evaluator for PlaneEvaluator {
+    fn submit(&mut self, job: Job) {
+        let plane = Arc::clone(&self.plane);
+        let fidelity = self.fidelity.of_rung(job.rung);
+        self.under_way
+            .spawn(async move { plane.evaluate(&job.candidate, job.rung, &fidelity).await });
+    }
+
+    async fn next(&mut self) -> Result<Evaluation, PlaneError> {
+        match self.under_way.join_next().await {
+            Some(Ok(Ok(evaluation))) => Ok(evaluation),
+            Some(Ok(Err(error))) => Err(self.fault.put(error)),
+            Some(Err(error)) => Err(PlaneError(format!("an evaluation broke off: {error}"))),
+            None => Err(PlaneError("no evaluation is under way".into())),
+        }
+    }
+
+    fn window(&self) -> usize {
+        self.window
+    }
+
+    async fn verify(&mut self, candidate: &Candidate) -> Result<Verification, PlaneError> {
+        let mut plan = self.verify.clone();
+        // Seeds that nothing has seen: neither a candidate nor whoever wrote it can know them.
+        for seed in &mut plan.seeds {
+            *seed = u64::from(rand::random::<u32>());
+        }
+        let verified = self.plane.verify(candidate, &self.baseline, &plan).await;
+        verified.map_err(|error| self.fault.put(error))
+    }
+}

@@ -1,0 +1,121 @@
+//! `kernelbrain.toml`: the kernels of a repository, and how to search.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use super::error::EngineError;
+
+/// Name of the configuration file.
+pub const FILE_NAME: &str = "kernelbrain.toml";
+
+/// The configuration file as written.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Project {
+    /// The kernels of the repository.
+    #[serde(default, rename = "kernel")]
+    pub kernels: Vec<KernelEntry>,
+    #[serde(default)]
+    pub search: SearchSettings,
+}
+
+/// One `[[kernel]]` table. Paths are relative to the file's folder.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelEntry {
+    pub name: String,
+    pub source: PathBuf,
+    /// `package.module:function`.
+    pub entry: String,
+    /// The contract.
+    pub test: PathBuf,
+    /// Top-level symbols that may change; all when absent.
+    #[serde(default)]
+    pub edit: Option<Vec<String>>,
+    /// The repository's rules for kernels, in words.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// The repository's own test command.
+    #[serde(default)]
+    pub tests: Option<CommandLine>,
+}
+
+/// A command as one string, split like a shell would, or as a list of words.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum CommandLine {
+    Text(String),
+    Words(Vec<String>),
+}
+
+impl CommandLine {
+    /// The program and its arguments.
+    pub fn words(&self) -> Result<Vec<String>, EngineError> {
+        match self {
+            Self::Words(words) => Ok(words.clone()),
+            Self::Text(text) => shell_words::split(text).map_err(|error| {
+                EngineError::Usage(format!("{FILE_NAME}: tests = \"{text}\": {error}"))
+            }),
+        }
+    }
+}
+
+/// The `[search]` table: defaults for what the command line can say too.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchSettings {
+    /// Wall clock, for example `"10m"`.
+    pub budget: Option<String>,
+    /// Time for which the GPU is held.
+    pub gpu_budget: Option<String>,
+    pub evaluations: Option<u64>,
+    pub max_candidates: Option<usize>,
+    /// The ladder, a list of `[[search.rung]]`; the default one when empty.
+    pub rung: Vec<crate::search::Rung>,
+}
+
+impl Project {
+    /// Reads `path`; the error names the line.
+    pub fn read(path: &Path) -> Result<Self, EngineError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| EngineError::Read { path: path.to_owned(), source })?;
+        toml::from_str(&text)
+            .map_err(|error| EngineError::Usage(format!("{}: {error}", path.display())))
+    }
+
+    /// The nearest configuration file at or above `folder`.
+    pub fn find(folder: &Path) -> Option<PathBuf> {
+        folder.ancestors().map(|above| above.join(FILE_NAME)).find(|path| path.is_file())
+    }
+
+    /// The kernel called `name`, or the only one.
+    pub fn kernel(&self, name: Option<&str>) -> Result<&KernelEntry, EngineError> {
+        let names = || {
+            let names: Vec<_> = self.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+            names.join(", ")
+        };
+        match (name, self.kernels.as_slice()) {
+            (_, []) => Err(EngineError::Usage(format!(
+                "{FILE_NAME} lists no kernel: add a [[kernel]] table, or name a source file and \
+                 --test (see docs/contracts.md)"
+            ))),
+            (None, [only]) => Ok(only),
+            (None, _) => Err(EngineError::Usage(format!(
+                "{FILE_NAME} lists several kernels: choose one with --kernel ({})",
+                names()
+            ))),
+            (Some(name), kernels) => {
+                kernels.iter().find(|kernel| kernel.name == name).ok_or_else(|| {
+                    EngineError::Usage(format!(
+                        "{FILE_NAME} lists no kernel \"{name}\"; there are: {}",
+                        names()
+                    ))
+                })
+            }
+        }
+    }
+}

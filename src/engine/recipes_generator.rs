@@ -1,0 +1,67 @@
+//! Recipes behind the search's port for generation. Answers are ready at once.
+
+use std::collections::HashMap;
+
+use crate::{
+    generate::{Offspring, Proposer, recipe::Context},
+    kernel::{Candidate, CandidateId, Move},
+    search::ports::{Answer, Generator, Proposal, Request, Ticket},
+};
+
+/// Makes candidates by recipes, the same ones for the same seed and requests.
+#[derive(Debug)]
+pub struct RecipesGenerator {
+    proposer: Proposer,
+    answers: HashMap<Ticket, Vec<Proposal>>,
+    tickets: u64,
+}
+
+impl RecipesGenerator {
+    pub fn new(context: Context, seed: u64) -> Self {
+        Self { proposer: Proposer::new(context, seed), answers: HashMap::new(), tickets: 0 }
+    }
+
+    /// Never proposes `id`, for example since a run that is resumed has it already.
+    pub fn remember(&mut self, id: CandidateId) {
+        self.proposer.remember(id);
+    }
+}
+
+impl Generator for RecipesGenerator {
+    fn submit(&mut self, request: Request) -> Ticket {
+        let (parent, offspring) = match request {
+            Request::Seeds { baseline, at_most } => {
+                let offspring = self.proposer.seeds(&baseline.source, at_most);
+                (baseline, offspring)
+            }
+            Request::Children { parent, evaluation, at_most } => {
+                let made_by =
+                    if let Move::Recipe { text } = &parent.origin { Some(text) } else { None };
+                let made_by = made_by.map(String::as_str);
+                let diagnosis = evaluation.diagnosis.as_ref();
+                let offspring = self.proposer.children(&parent.source, made_by, diagnosis, at_most);
+                (parent, offspring)
+            }
+        };
+        let ticket = Ticket(self.tickets);
+        self.tickets += 1;
+        let proposals = offspring.into_iter().map(|child| proposal(&parent, child)).collect();
+        self.answers.insert(ticket, proposals);
+        ticket
+    }
+
+    fn poll(&mut self, ticket: Ticket) -> Answer {
+        Answer::Ready(self.answers.remove(&ticket).unwrap_or_default())
+    }
+}
+
+fn proposal(parent: &Candidate, child: Offspring) -> Proposal {
+    Proposal {
+        parent: parent.id.clone(),
+        origin: Move::Recipe { text: child.recipe.to_string() },
+        source: Ok(child.source),
+    }
+}
+
+#[cfg(test)]
+mod tests;

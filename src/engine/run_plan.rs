@@ -1,0 +1,28 @@
+//! What is recorded of a run besides its events: enough to go on with it and to report it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{kernel::Contract, report::AuditInfo, search};
+
+/// Recorded when the run is created and never changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunPlan {
+    /// What decides.
+    pub search: search::Plan,
+    /// Seed of the inputs and of the generation.
+    pub seed: u64,
+    pub contract: Contract,
+    pub audit: AuditInfo,
+    /// Known before the search began, for the report.
+    pub warnings: Vec<String>,
+    /// The least speedup that counts.
+    pub gamma: f64,
+    pub allow_regression: bool,
+    /// The command line that repeats the run.
+    pub command: String,
+    /// The folder in which the run was begun; patches name the source from there.
+    #[serde(default)]
+    pub folder: PathBuf,
+}

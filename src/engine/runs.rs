@@ -1,0 +1,64 @@
+//! Runs of the past: their list, and their reports once more.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    error::EngineError,
+    optimize::{fold, outcome_name},
+    reporting,
+    session::database_path,
+};
+use crate::{
+    report::{self, Report},
+    store::{RunState, RunStore, SqliteStore},
+};
+
+/// A line of `kernelbrain runs`.
+#[derive(Clone, Debug)]
+pub struct RunLine {
+    pub id: String,
+    pub target: String,
+    pub device: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub state: String,
+    pub output: PathBuf,
+}
+
+/// All runs of a database, the newest first.
+pub async fn list_runs(database: Option<PathBuf>) -> Result<Vec<RunLine>, EngineError> {
+    let store = SqliteStore::open(&database_path(database)?).await?;
+    let line = |run: crate::store::RunSummary| RunLine {
+        id: run.id,
+        target: run.target,
+        device: run.device.unwrap_or_default(),
+        started: reporting::timestamp(run.created),
+        state: match (run.state, &run.outcome) {
+            (RunState::Open, _) => "open".to_owned(),
+            (_, Some(outcome)) => outcome_name(outcome).to_owned(),
+            (RunState::Parked, None) => "parked".to_owned(),
+            (RunState::Ended, None) => "ended".to_owned(),
+        },
+        output: run.output,
+    };
+    Ok(store.list().await?.into_iter().map(line).collect())
+}
+
+/// The report of a run, from what the database holds.
+pub async fn rebuild_report(
+    run: &str,
+    database: Option<PathBuf>,
+) -> Result<(Report, PathBuf), EngineError> {
+    let store = SqliteStore::open(&database_path(database)?).await?;
+    let (record, events) = store.load(run).await?;
+    let (plan, state) = fold(&record, &events)?;
+    Ok((reporting::report(&record, &plan, &state), record.output))
+}
+
+/// Writes a report's files into `folder`; returns the path of the one for people.
+pub fn rewrite_report(report: &Report, folder: &Path) -> Result<PathBuf, EngineError> {
+    std::fs::create_dir_all(folder)
+        .map_err(|source| EngineError::Write { path: folder.to_owned(), source })?;
+    report::write(report, folder)?;
+    Ok(folder.join(report::HTML))
+}

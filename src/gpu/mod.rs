@@ -1,0 +1,13 @@
+//! Floor 2: the GPUs of this host and what may be done with them. Asks the driver's management
+//! library (NVML), loaded when it is there: a host without NVIDIA is an answer, not an error.
+
+mod inventory;
+mod profiler;
+mod visible;
+
+pub use inventory::{Gpu, Inventory, NoGpu, inventory};
+pub use profiler::{ProfilingPermission, find_ncu, profiling_permission};
+pub use visible::{visible, visible_here};
+
+#[cfg(test)]
+mod tests;
