@@ -1,0 +1,255 @@
+//! `kernelbrain optimize`: the search, from two files or a configured kernel to a report.
+
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{
+    CommandResult,
+    common::{MachineOptions, SandboxMode, block_on, duration, terminal_style},
+    live,
+};
+use crate::{
+    engine::{
+        Audience, EngineError, OptimizeRequest, PlaneOptions, Selection, optimize,
+        project::{FILE_NAME, Project, SearchSettings},
+    },
+    report,
+    search::{Generation, Ladder, Limits, RankPromotion, SchedulerChoice, Stop},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// The kernel's source file; without it, a kernel of kernelbrain.toml
+    source: Option<PathBuf>,
+    /// The contract: what the kernel must compute
+    #[arg(long, value_name = "FILE", requires = "source")]
+    test: Option<PathBuf>,
+    /// The kernel of kernelbrain.toml to take, if there are several
+    #[arg(long, value_name = "NAME", conflicts_with = "source")]
+    kernel: Option<String>,
+    /// Configuration file [default: kernelbrain.toml here or above]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// Wall clock to spend, for example 90s, 10m, 1h [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+    /// Time for which the GPU may be held
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    gpu_budget: Option<Duration>,
+    /// Evaluations to make at most
+    #[arg(long, value_name = "N")]
+    evaluations: Option<u64>,
+    /// Candidates to make at most
+    #[arg(long, value_name = "N")]
+    max_candidates: Option<usize>,
+    /// Candidates to make from the kernel as it stands, before the search goes on from the best
+    #[arg(long, value_name = "N")]
+    seeds: Option<usize>,
+    /// Evaluate every candidate on every rung, to compare the ladder with
+    #[arg(long)]
+    full_evaluation: bool,
+    /// Folder for the report and the winner [default: kernelbrain-out/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Database of runs [default: in the user's data folder]
+    #[arg(long, value_name = "FILE", env = "KERNELBRAIN_DB")]
+    db: Option<PathBuf>,
+    /// Go on with this run (the same command again does it too)
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    /// Seed of the inputs and of the order in which moves are tried
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// The least speedup over the baseline that counts
+    #[arg(long, default_value_t = 1.03, value_name = "X")]
+    gamma: f64,
+    /// Accept a winner that is slower than the baseline on some case
+    #[arg(long)]
+    allow_regression: bool,
+    /// Refuse a contract that lets wrong answers pass
+    #[arg(long)]
+    strict: bool,
+    /// Candidates imported and compiled at the same time [default: to fit the machine]
+    #[arg(long, value_name = "N")]
+    children: Option<usize>,
+    /// Longest that one step of a candidate may take
+    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    candidate_timeout: Duration,
+    /// Longest that one step of the reference may take
+    #[arg(long, default_value = "5m", value_name = "TIME", value_parser = duration)]
+    reference_timeout: Duration,
+    /// Plain lines instead of a live view
+    #[arg(long)]
+    plain: bool,
+}
+
+pub(super) fn run(options: Options) -> CommandResult {
+    let (selection, settings) = selection(&options)?;
+    let target = selection.resolve()?;
+    let interpreter = options.machine.interpreter()?;
+    let device = options.machine.device.resolve()?;
+    let output = match &options.out {
+        Some(folder) => absolute(folder)?,
+        None => default_output(&target.name)?,
+    };
+    if !(options.gamma.is_finite() && options.gamma >= 1.0) {
+        return Err(EngineError::Usage("--gamma must be a number of 1 or more".into()));
+    }
+    let request = OptimizeRequest {
+        limits: limits(&options, &settings)?,
+        generation: Generation {
+            max_candidates: options
+                .max_candidates
+                .or(settings.max_candidates)
+                .unwrap_or(Generation::default().max_candidates),
+            seeds: options.seeds.unwrap_or(Generation::default().seeds),
+            ..Generation::default()
+        },
+        ladder: ladder(&settings)?,
+        scheduler: if options.full_evaluation {
+            SchedulerChoice::FullEvaluation
+        } else {
+            SchedulerChoice::RankPromotion(RankPromotion::default())
+        },
+        target,
+        plane: PlaneOptions {
+            device,
+            interpreter,
+            best_effort: options.machine.sandbox == SandboxMode::BestEffort,
+            children: options.children,
+            candidate_timeout: options.candidate_timeout,
+            reference_timeout: options.reference_timeout,
+        },
+        seed: options.seed,
+        gamma: options.gamma,
+        allow_regression: options.allow_regression,
+        strict: options.strict,
+        output,
+        database: options.db.clone(),
+        resume: options.resume.clone(),
+        command: command_line(),
+    };
+    let mut view: Box<dyn Audience> = if !options.plain && std::io::stderr().is_terminal() {
+        Box::new(live::LiveView::new())
+    } else {
+        Box::new(live::PlainView::new())
+    };
+    let finished = block_on(async {
+        let (switch, stop) = Stop::new();
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                eprintln!("stopping; the state is kept (Ctrl-C again: at once)");
+                switch.stop();
+            }
+            if tokio::signal::ctrl_c().await.is_ok() {
+                // Every child process ends when its connection to this one does.
+                std::process::exit(i32::from(crate::engine::exit::INTERRUPTED));
+            }
+        });
+        optimize(request, view.as_mut(), stop).await
+    });
+    drop(view);
+    let finished = finished?;
+    out!("{}", report::terminal::render(&finished.report, terminal_style()));
+    outln!("report: {}", finished.html.display());
+    Ok(finished.exit_status())
+}
+
+/// `kernelbrain-out/NAME` here, which git is told to leave alone.
+fn default_output(name: &str) -> Result<PathBuf, EngineError> {
+    let root = absolute(Path::new("kernelbrain-out"))?;
+    let ignore = root.join(".gitignore");
+    if !ignore.exists() {
+        std::fs::create_dir_all(&root)
+            .and_then(|()| std::fs::write(&ignore, "*\n"))
+            .map_err(|source| EngineError::Write { path: ignore, source })?;
+    }
+    Ok(root.join(name))
+}
+
+fn selection(options: &Options) -> Result<(Selection, SearchSettings), EngineError> {
+    let configuration =
+        options.config.clone().or_else(|| Project::find(&std::env::current_dir().ok()?));
+    if let Some(source) = &options.source {
+        let contract = match &options.test {
+            Some(contract) => contract.clone(),
+            None => beside(source)?,
+        };
+        // Only a file that was named speaks for files that were named.
+        let settings = match &options.config {
+            Some(file) => Project::read(file)?.search,
+            None => SearchSettings::default(),
+        };
+        return Ok((Selection::Files { source: source.clone(), contract }, settings));
+    }
+    let file = configuration.ok_or_else(|| {
+        EngineError::Usage(format!(
+            "name a kernel: `kernelbrain optimize kernel.py --test test.py`, or write a {FILE_NAME} \
+             (see docs/contracts.md)"
+        ))
+    })?;
+    let settings = Project::read(&file)?.search;
+    Ok((Selection::Configured { file, kernel: options.kernel.clone() }, settings))
+}
+
+/// The contract that customarily lies beside a kernel.
+fn beside(source: &Path) -> Result<PathBuf, EngineError> {
+    let folder = source.parent().unwrap_or(Path::new(""));
+    ["test.py", "task.yml", "reference.py", "problem.py"]
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|path| path.is_file())
+        .ok_or_else(|| {
+            EngineError::Usage(format!(
+                "no contract lies beside {}: name it with --test",
+                source.display()
+            ))
+        })
+}
+
+fn limits(options: &Options, settings: &SearchSettings) -> Result<Limits, EngineError> {
+    let configured = |name: &str, text: &Option<String>| match text {
+        Some(text) => duration(text).map(Some).map_err(|error| {
+            EngineError::Usage(format!("{FILE_NAME}: {name} = \"{text}\": {error}"))
+        }),
+        None => Ok(None),
+    };
+    let wall = options.budget.or(configured("search.budget", &settings.budget)?);
+    let gpu = options.gpu_budget.or(configured("search.gpu_budget", &settings.gpu_budget)?);
+    let evaluations = options.evaluations.or(settings.evaluations);
+    // A run without any limit would go on until every move is tried.
+    let unlimited = wall.is_none() && gpu.is_none() && evaluations.is_none();
+    let wall = wall.or(unlimited.then_some(Duration::from_secs(600)));
+    Ok(Limits {
+        wall_seconds: wall.map(|wall| wall.as_secs_f64()),
+        gpu_seconds: gpu.map(|gpu| gpu.as_secs_f64()),
+        evaluations,
+    })
+}
+
+fn ladder(settings: &SearchSettings) -> Result<Ladder, EngineError> {
+    if settings.rung.is_empty() {
+        return Ok(Ladder::default());
+    }
+    Ladder::new(settings.rung.clone())
+        .map_err(|error| EngineError::Usage(format!("{FILE_NAME}: {error}")))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, EngineError> {
+    std::path::absolute(path).map_err(|source| EngineError::Read { path: path.to_owned(), source })
+}
+
+/// The command line as it was typed, quoted where a shell needs it.
+fn command_line() -> String {
+    let mut words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(first) = words.first_mut() {
+        *first = "kernelbrain".into();
+    }
+    shell_words::join(words)
+}
