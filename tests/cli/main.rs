@@ -1,0 +1,19 @@
+//! Conversations with the binary, as a person or a script has them.
+//!
+//! Every run here is held against what must hold of all ([`support::Running::end`]): no panic or
+//! traceback, no process left behind, a sound database.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
+
+mod support;
+
+mod cheats;
+mod configuration;
+mod contracts;
+mod examples;
+mod hostile;
+mod interruption;
+mod optimize;
+mod places;
+mod sandbox;
+mod sources;
