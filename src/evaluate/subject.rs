@@ -14,6 +14,7 @@ use super::{
     statistics::median,
     turn::Turn,
     watch::WatchGuard,
+    wire::WireError,
 };
 use crate::kernel::{BuildFacts, Candidate, CandidateId, CaseMeasurement, Gate, Rejection};
 
@@ -106,7 +107,8 @@ impl<'p> Subject<'p> {
                 error = error.max(late_error);
                 timed
             } else {
-                let inputs = self.plane.layout(case, seed).await?;
+                // Not the cached layout: numbers and sizes may depend on the seed.
+                let inputs = self.inputs(case, seed).await?;
                 self.burst(case, &inputs, fidelity.timing).await?
             };
             let latency_us = self.latency(case, &timed)?;
@@ -156,7 +158,9 @@ impl<'p> Subject<'p> {
         let layout = self.plane.layout(case, seed).await?;
         let limit = self.plane.config.limits.call;
         match self.child.attach(&layout, &self.call, limit).await {
-            Ok(_) => Ok(()),
+            // Where sizes depend on the seed the buffers may be others by now, which is no fault of
+            // the candidate's; what really fails fails again in the call.
+            Ok(_) | Err(WireError::Refused(_)) => Ok(()),
             Err(error) => Err(self.blame(Stage::Start, error).await),
         }
     }

@@ -123,3 +123,20 @@ fn a_baseline_that_fails_its_own_contract_is_the_end_with_case_and_error() {
     assert!(!desk.path("out/best.patch").exists());
     desk.run(desk.kernelbrain(&["runs"])).exits_with(0).says("failed");
 }
+
+#[test]
+fn sizes_that_depend_on_the_seed_reject_nobody() {
+    let contract = TINY_CONTRACT.replace("def make_inputs", "def _sized");
+    let seeded = "
+
+def make_inputs(device, seed, **case):
+    (x,) = _sized(device, seed, **case)
+    return (x[:, : x.shape[1] - seed % 7].contiguous(),)
+";
+    let desk = Desk::new(SOFTMAX, &format!("{contract}{seeded}"));
+    let ran = desk.run(desk.optimize(&["--budget", "60s", "--evaluations", "5"]));
+    ran.exits_with(0);
+    for evaluated in desk.events("evaluated") {
+        assert_eq!(evaluated["evaluation"]["verdict"], "accepted", "{evaluated:#}");
+    }
+}
