@@ -41,6 +41,8 @@ pub struct Timing {
     pub warmup: u32,
     /// Timed calls.
     pub repeat: u32,
+    /// No further call is timed once they took this long together, microseconds; 3 always are.
+    pub enough_us: u64,
     /// Bytes overwritten between calls, so that no call finds its inputs in the cache.
     pub flush_bytes: u64,
 }

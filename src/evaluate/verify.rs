@@ -297,7 +297,7 @@ mod tests {
     fn plan() -> VerifyPlan {
         VerifyPlan {
             seeds: vec![1],
-            timing: Timing { warmup: 1, repeat: 3, flush_bytes: 0 },
+            timing: Timing { warmup: 1, repeat: 3, enough_us: 1_000_000, flush_bytes: 0 },
             rounds: 15,
             least_rounds: 5,
             case_seconds: 10.0,

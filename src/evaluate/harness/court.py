@@ -124,6 +124,7 @@ class Referee:
                 timing["warmup"],
                 timing["repeat"],
                 timing["flush_bytes"],
+                timing.get("enough_us"),
             )
 
     def audit(self, request):
