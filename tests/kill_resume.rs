@@ -223,6 +223,10 @@ impl Evaluator for Recorded {
         Ok(self.under_way.join_next().await.unwrap().unwrap())
     }
 
+    async fn abandon(&mut self) {
+        self.under_way.shutdown().await;
+    }
+
     fn window(&self) -> usize {
         4
     }

@@ -72,6 +72,11 @@ impl Evaluator for PlaneEvaluator {
         }
     }
 
+    async fn abandon(&mut self) {
+        // A child dies with the future that holds it.
+        self.under_way.shutdown().await;
+    }
+
     fn window(&self) -> usize {
         self.window
     }

@@ -79,6 +79,9 @@ pub enum Event {
     Evaluated { evaluation: Evaluation, spent: Spend },
     /// The result of an evaluation was taken into account, in the order of the debits.
     Settled { candidate: CandidateId, rung: usize },
+    /// Every evaluation under way was given up, because what is left of the budget is needed for
+    /// the verification of a survivor. Results that had arrived are taken into account, in order.
+    Abandoned,
     /// What became of an accepted evaluation; promotion on the top rung means that the candidate
     /// is a survivor. May come long after it was settled: a candidate is promoted as soon as it
     /// is among the best of its rung, and pruned when it no longer can be. Also written for a

@@ -151,6 +151,10 @@ impl Session<'_> {
             if self.decide().await? {
                 continue;
             }
+            if self.recorder.state.verification_presses(self.recorder.unrecorded()) {
+                self.abandon().await?;
+                return self.verify_survivors().await;
+            }
             self.requests.advance(&mut self.recorder, self.generator).await?;
             if self.decide_when_drained().await? {
                 continue;
@@ -179,9 +183,27 @@ impl Session<'_> {
             );
             return Ok(Outcome::Parked { reason });
         }
+        self.close().await?;
+        self.verify_survivors().await
+    }
+
+    /// Gives up what is under way, and whatever waits for it.
+    async fn abandon(&mut self) -> Result<(), SearchError> {
+        if self.recorder.state.under_way() > 0 {
+            self.ready.clear();
+            self.evaluator.abandon().await;
+            self.running = 0;
+            self.recorder.record(&[Event::Abandoned]).await?;
+            self.decide().await?;
+        }
+        self.close().await
+    }
+
+    /// The last decisions before the survivors are verified.
+    async fn close(&mut self) -> Result<(), SearchError> {
         let prunings = promotion::closing(self.recorder.state);
         self.carry(prunings).await?;
-        self.verify_survivors().await
+        Ok(())
     }
 
     /// Measures the baseline unless it was; an outcome if it fails its contract.
@@ -300,6 +322,9 @@ impl Session<'_> {
             }
             if self.recorder.unrecorded() >= TICK.as_secs_f64() {
                 self.recorder.tick().await?;
+                if self.recorder.state.verification_presses(0.0) {
+                    return Ok(());
+                }
             }
             let idle = self.recorder.state.under_way() < self.recorder.state.plan().window;
             let requests = &mut self.requests;

@@ -28,6 +28,9 @@ pub trait Evaluator: Send {
     /// future may be dropped before it is ready, and no result is lost by that.
     async fn next(&mut self) -> Result<Evaluation, PlaneError>;
 
+    /// Gives up every job under way: their results do not come any more.
+    async fn abandon(&mut self);
+
     /// How many jobs it pays to have under way.
     fn window(&self) -> usize;
 

@@ -54,6 +54,31 @@ async fn the_wall_clock_leaves_room_for_the_verification() {
 }
 
 #[tokio::test]
+async fn what_is_under_way_is_given_up_before_it_costs_a_survivor_its_verification() {
+    let limit = 60.0;
+    let run = || {
+        Run::new(2000, 4, 3, 14).with(wall(limit)).with(|run| {
+            run.lab.serial = true;
+            run.lab.nature.seconds = vec![0.1, 1.0, 5.0, 8.0];
+            run.lab.nature.rejected = vec![0.0; 3];
+        })
+    };
+    let ran = run().go().await;
+    assert!(matches!(ran.outcome(), Outcome::Improved { .. }), "{}", ran.reason());
+    assert!(ran.lab.abandoned > 0);
+    assert_eq!(ran.state.under_way(), 0);
+    assert!(ran.state.cut_short());
+    assert!(ran.state.spend().wall_seconds <= limit);
+
+    // Killed right after that, the run does not begin again what was given up.
+    let at = ran.events.iter().position(|event| matches!(event, Event::Abandoned));
+    let before = ran.events[..=at.expect("it is in the journal")].to_vec();
+    let resumed = run().go_on(before, None).await;
+    assert_eq!(resumed.outcome(), ran.outcome());
+    assert!(resumed.lab.started.is_empty());
+}
+
+#[tokio::test]
 async fn gpu_seconds_too() {
     for limit in [10.0, 20.0, 40.0] {
         let ran = Run::new(2000, 4, 3, 4)

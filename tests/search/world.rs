@@ -168,10 +168,14 @@ pub(crate) struct Lab {
     pub(crate) breaks_after: Option<u64>,
     /// Evaluations last for ever.
     pub(crate) hangs: bool,
+    /// The device is the bottleneck: jobs under way at the same time share its time.
+    pub(crate) serial: bool,
     /// Pairs of source and rung, in the order in which they were started.
     pub(crate) started: Vec<(String, usize)>,
     pub(crate) most_at_once: usize,
     pub(crate) verified: Vec<String>,
+    /// Jobs that were given up.
+    pub(crate) abandoned: usize,
 }
 
 impl Lab {
@@ -186,9 +190,11 @@ impl Lab {
             finished: 0,
             breaks_after: None,
             hangs: false,
+            serial: false,
             started: Vec::new(),
             most_at_once: 0,
             verified: Vec::new(),
+            abandoned: 0,
         }
     }
 
@@ -221,8 +227,14 @@ impl Evaluator for Lab {
         });
         self.finished += 1;
         let job = self.running.remove(index);
-        self.clock.advance(self.nature.seconds[job.rung] / self.window as f64);
+        let at_once = if self.serial { 1.0 } else { self.window as f64 };
+        self.clock.advance(self.nature.seconds[job.rung] / at_once);
         Ok(self.nature.evaluate(&job, &self.plan))
+    }
+
+    async fn abandon(&mut self) {
+        self.abandoned += self.running.len();
+        self.running.clear();
     }
 
     fn window(&self) -> usize {

@@ -45,6 +45,7 @@ impl State {
             }
             Event::Evaluated { evaluation, spent } => self.evaluated(evaluation, spent)?,
             Event::Settled { candidate, rung } => self.settled(candidate, *rung)?,
+            Event::Abandoned => self.abandoned()?,
             Event::Decided { candidate, rung, decision } => {
                 self.decided(candidate, *rung, decision)?;
             }
@@ -182,6 +183,24 @@ impl State {
             }
         }
         record.evaluations.push(evaluation);
+        Ok(())
+    }
+
+    /// What had arrived counts; the rest was for nothing and stays spent at its estimate.
+    fn abandoned(&mut self) -> Result<(), String> {
+        let (arrived, lost): (Vec<_>, Vec<_>) =
+            self.under_way.drain(..).partition(|job| job.arrived.is_some());
+        for job in lost {
+            self.rungs[job.rung].under_way -= 1;
+            let reason = "given up: the verification needed the rest of the budget".to_owned();
+            self.records[job.number].standing = Standing::Pruned { rung: job.rung, reason };
+            self.cut_short = true;
+        }
+        self.under_way.extend(arrived);
+        while let Some(job) = self.under_way.front() {
+            let (id, rung) = (self.records[job.number].candidate.id.clone(), job.rung);
+            self.settled(&id, rung)?;
+        }
         Ok(())
     }
 

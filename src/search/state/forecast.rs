@@ -11,6 +11,9 @@ use crate::{
 /// top rung's timing.
 const VERIFICATION_COST: f64 = 3.0;
 
+/// How much earlier than at the last moment a verification starts: time is looked at this often.
+const SLACK_SECONDS: f64 = 1.0;
+
 impl State {
     /// Expected cost of an evaluation on `rung`: the mean of those before it; of the first, the
     /// baseline's on the top rung, by share of the cases.
@@ -37,6 +40,16 @@ impl State {
         let mut spent = self.spend();
         spent.wall_seconds += unrecorded;
         self.plan.limits.forbids(&spent, &self.estimate(rung), &self.reserve(rung))
+    }
+
+    /// Whether a survivor should be verified now, though evaluations are under way: `unrecorded`
+    /// seconds after the last event, a verification just still fits into the wall clock. Evaluations
+    /// take their turns on one device, so those under way can last much longer than each was
+    /// expected to.
+    pub(in crate::search) fn verification_presses(&self, unrecorded: f64) -> bool {
+        let Some(left) = self.remaining().wall_seconds else { return false };
+        self.survivors().iter().any(|place| place.log_ratio > 0.0)
+            && left - unrecorded < self.verification_estimate().wall_seconds + SLACK_SECONDS
     }
 
     /// What an evaluation on `rung` must leave: one evaluation on each rung above and a
