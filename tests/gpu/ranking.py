@@ -1,0 +1,139 @@
+"""Does the ladder find what measuring everything finds, and for how much of the GPU's time?
+
+    python3 tests/gpu/ranking.py BINARY BENCHMARKS --candidates 60 --out ranking.json
+
+For each operator two runs with the same first candidates: one evaluates every candidate on the lowest
+and on the highest rung (`--full-evaluation`), one promotes. From the journals:
+
+- Kendall's tau between the order on rung 0 and the order at full fidelity. Pairs whose latencies at full
+  fidelity differ by less than `--tie` have no order that a measurement could find, and are left out;
+  how many is reported.
+- The winner of the ladder, looked up in the run that measured everything, against the best there.
+- GPU seconds of both, without the baseline.
+"""
+import argparse
+import itertools
+import json
+import math
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+RUNG_0 = """
+[[search.rung]]
+cases = {cases}
+seeds = 1
+timing = {{ warmup = 3, repeat = 10 }}
+keep = {keep}
+"""
+
+MIDDLE = """
+[[search.rung]]
+cases = {{ spread = 3 }}
+seeds = 2
+timing = {{ warmup = 5, repeat = 30 }}
+keep = 0.34
+"""
+
+TOP = """
+[[search.rung]]
+cases = "all"
+seeds = 3
+timing = {{ warmup = 10, repeat = 100 }}
+"""
+
+
+def run(arguments, name, folder, ladder, *options):
+    """The journal of one run, as a list of (kind, body)."""
+    folder.mkdir()
+    (folder / "kernelbrain.toml").write_text(ladder)
+    source = arguments.benchmarks / name
+    command = [
+        arguments.binary, "optimize", source / "input_kernel.py", "--test", source / "test.py", "--device", "cuda",
+        "--config", folder / "kernelbrain.toml", "--budget", arguments.budget, "--seeds", arguments.candidates,
+        "--max-candidates", arguments.candidates, "--db", folder / "runs.db", "--out", folder / "out", "--plain", *options,
+    ]
+    subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rows = sqlite3.connect(folder / "runs.db").execute("SELECT kind, body FROM events ORDER BY seq").fetchall()
+    return [(kind, json.loads(body)) for kind, body in rows]
+
+
+def evaluations(journal):
+    """Candidate to {rung: {case: µs}} of what was accepted, and the GPU seconds of everything."""
+    measured, seconds = {}, 0.0
+    for kind, body in journal:
+        if kind == "evaluated":
+            evaluation = body["evaluation"]
+            seconds += evaluation["cost"]["gpu_seconds"]
+            if evaluation["verdict"] == "accepted":
+                cases = {case["case"]: case["latency_us"] for case in evaluation["cases"]}
+                measured.setdefault(evaluation["candidate"], {})[evaluation["rung"]] = cases
+    return measured, seconds
+
+
+def geometric_mean(cases):
+    return math.exp(sum(map(math.log, cases.values())) / len(cases))
+
+
+def kendall(pairs, tie):
+    """Tau of (x, y) over the pairs whose y differ by at least the share `tie`."""
+    agree = disagree = tied = 0
+    for (x1, y1), (x2, y2) in itertools.combinations(pairs, 2):
+        if abs(math.log(y1 / y2)) < tie:
+            tied += 1
+        elif (x1 - x2) * (y1 - y2) > 0:
+            agree += 1
+        else:
+            disagree += 1
+    counted = agree + disagree
+    return {"tau": (agree - disagree) / counted if counted else None, "pairs": counted, "tied_pairs": tied}
+
+
+def examine(arguments, name, folder):
+    rung_0 = RUNG_0.format(cases=arguments.rung_0_cases, keep=0.34)
+    everything = run(arguments, name, folder / "all", RUNG_0.format(cases=arguments.rung_0_cases, keep=1.0) + TOP.format(), "--full-evaluation")
+    ladder = run(arguments, name, folder / "ladder", rung_0 + MIDDLE.format() + TOP.format())
+    measured, seconds = evaluations(everything)
+    both = {candidate: rungs for candidate, rungs in measured.items() if 0 in rungs and 1 in rungs}
+    full = {candidate: geometric_mean(rungs[1]) for candidate, rungs in both.items()}
+    by_first_case = [(next(iter(rungs[0].values())), full[candidate]) for candidate, rungs in both.items()]
+    by_rung_0 = [(geometric_mean(rungs[0]), full[candidate]) for candidate, rungs in both.items()]
+    of_ladder, ladder_seconds = evaluations(ladder)
+    survivors = {candidate: geometric_mean(rungs[2]) for candidate, rungs in of_ladder.items() if 2 in rungs}
+    winner = min(survivors, key=survivors.get, default=None)
+    best = min(full.values(), default=None)
+    return {
+        "candidates": len(both),
+        "rung_0": kendall(by_rung_0, arguments.tie),
+        "first_case_alone": kendall(by_first_case, arguments.tie),
+        "winner_over_best": full[winner] / best if winner in full else None,
+        "gpu_seconds": {"everything": seconds, "ladder": ladder_seconds, "share": ladder_seconds / seconds if seconds else None},
+        "latencies_us": {candidate: rungs for candidate, rungs in both.items()},
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("benchmarks", type=pathlib.Path)
+    parser.add_argument("--only", nargs="*", help="names of operators; default: all")
+    parser.add_argument("--candidates", type=int, default=60)
+    parser.add_argument("--budget", default="10m")
+    parser.add_argument("--rung-0-cases", default='"all"', help="the `cases` of rung 0, as in a configuration")
+    parser.add_argument("--tie", type=float, default=0.01)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    arguments = parser.parse_args()
+    names = arguments.only or sorted(path.parent.name for path in arguments.benchmarks.glob("*/input_kernel.py"))
+    result = {"command": " ".join(sys.argv), "tie": arguments.tie, "operators": {}}
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            result["operators"][name] = examine(arguments, name, pathlib.Path(folder))
+        shown = {key: value for key, value in result["operators"][name].items() if key != "latencies_us"}
+        print(name, json.dumps(shown))
+        arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
