@@ -244,6 +244,9 @@ impl Evaluator for Recorded {
             vs_baseline: ratio,
             vs_eager: None,
             vs_compile: None,
+            incumbent_us: None,
+            vs_incumbent: None,
+            disturbed: 0,
             noise: 0.001,
         };
         Ok(Verification {
@@ -270,6 +273,7 @@ fn recorded(job: &Job) -> Evaluation {
     let measured = |case: &str| CaseMeasurement {
         case: case.into(),
         latency_us: latency_us(id),
+        baseline_us: None,
         host_us: None,
         backward_us: None,
         error: None,
@@ -281,7 +285,10 @@ fn recorded(job: &Job) -> Evaluation {
         cases: ["a", "b", "c"].map(measured).to_vec(),
         build: Vec::new(),
         diagnosis: None,
+        disturbed: 0,
         cost: Cost { gpu_seconds: 0.01, wall_seconds: 0.02 },
+        same_program_as: None,
+        observed: None,
     }
 }
 

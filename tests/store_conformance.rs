@@ -267,6 +267,7 @@ fn one_of_each() -> Vec<Event> {
     let measured = CaseMeasurement {
         case: "medium".into(),
         latency_us: 58.7,
+        baseline_us: None,
         host_us: Some(12.0),
         backward_us: None,
         error: Some(0.1 + 0.2),
@@ -278,7 +279,10 @@ fn one_of_each() -> Vec<Event> {
         cases: vec![measured],
         build: vec![],
         diagnosis: None,
+        disturbed: 0,
         cost: Cost { gpu_seconds: 0.08, wall_seconds: 1.4 },
+        same_program_as: None,
+        observed: None,
     };
     let rejection = Rejection::new(Gate::Correctness, "differs by 3 %").on_case("ragged");
     let rejected = Evaluation {

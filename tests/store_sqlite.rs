@@ -194,6 +194,7 @@ fn a_short_search() -> Vec<Event> {
     let measured = kernelbrain::kernel::CaseMeasurement {
         case: "medium".into(),
         latency_us: 58.5,
+        baseline_us: None,
         host_us: None,
         backward_us: None,
         error: None,
@@ -205,7 +206,10 @@ fn a_short_search() -> Vec<Event> {
         cases,
         build: vec![],
         diagnosis: None,
+        disturbed: 0,
         cost: Default::default(),
+        same_program_as: None,
+        observed: None,
     };
     let rejection = Rejection::new(Gate::Correctness, "differs").on_case("ragged");
     vec![

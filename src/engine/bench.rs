@@ -53,13 +53,15 @@ pub async fn bench(request: BenchRequest) -> Result<Benched, EngineError> {
         cases: plane.contract().cases.clone(),
         device: plane.device(),
         seed: request.seed,
+        flush_bytes: plane.flush_bytes(),
+        gamma: request.gamma,
     };
     let result = async {
         plane.lay_out(request.seed).await?;
         let top = rule.ladder.top();
         let evaluation = plane.evaluate(&subject, top, &rule.of_rung(top)).await?;
         let verification = if evaluation.accepted() && request.against.is_some() {
-            let mut plan = rule.verification(request.allow_regression, request.gamma);
+            let mut plan = rule.verification(request.allow_regression);
             plan.seeds.fill_with(|| u64::from(rand::random::<u32>()));
             Some(plane.verify(&subject, &baseline, &plan).await?)
         } else {

@@ -1,21 +1,26 @@
 //! From a rung of the ladder to what the evaluation plane does.
 
 use crate::{
-    evaluate::{Device, Fidelity, Timing, VerifyPlan},
+    evaluate::{Device, Fidelity, Rounds, Timing, VerifyPlan},
     kernel::Case,
     search::Ladder,
 };
-
-/// Written between timed calls: more than the L2 cache of any GPU so far (H200: 60 MB, B200:
-/// 126 MB).
-const FLUSH_BYTES: u64 = 256 << 20;
 
 /// A burst of calls ends after this long, so that a baseline of 80 ms a call does not spend the
 /// budget of the whole run on itself, microseconds.
 const ENOUGH_US: u64 = 500_000;
 
-/// Timed calls of one round of a verification, on a GPU.
-const ROUND_REPEAT: u32 = 5;
+/// The same within a round, of which there are several.
+const ENOUGH_A_ROUND_US: u64 = 20_000;
+
+/// Timed calls of one round of a race on a GPU, and one before them that does not count. As many
+/// input sets as a referee keeps, so that each call has values of its own.
+const ROUND_CALLS: u32 = 7;
+const ROUND_LEAD: u32 = 1;
+
+/// Seconds that a case of a middle rung may race, and of the top rung.
+const MIDDLE_SECONDS: f64 = 0.5;
+const TOP_SECONDS: f64 = 2.0;
 
 /// How rungs translate on one device.
 #[derive(Clone, Debug)]
@@ -24,41 +29,69 @@ pub(super) struct FidelityRule {
     pub(super) cases: Vec<Case>,
     pub(super) device: Device,
     pub(super) seed: u64,
+    /// Written between two timed calls, bytes.
+    pub(super) flush_bytes: u64,
+    /// The least speedup that counts.
+    pub(super) gamma: f64,
 }
 
 impl FidelityRule {
     pub(super) fn of_rung(&self, rung: usize) -> Fidelity {
         let level = &self.ladder.rungs()[rung.min(self.ladder.top())];
+        let (timing, rounds) = match self.device {
+            _ if rung == 0 => (self.timing(level.timing.warmup, level.timing.repeat), None),
+            // One burst: a call can take a second, and nobody claims anything here.
+            Device::Cpu => {
+                let (timing, once) = (self.timing(0, level.timing.repeat), self.rounds(1, 1));
+                (timing, Some(Rounds { paired: false, ..once }))
+            }
+            Device::Cuda { .. } => {
+                let calls = (level.timing.repeat / 10).clamp(3, ROUND_CALLS);
+                let most = level.timing.repeat.div_ceil(calls);
+                (self.round(calls), Some(self.rounds(most, rung)))
+            }
+        };
         Fidelity {
             cases: self.ladder.cases_for(rung, &self.cases),
             seeds: self.seeds(level.seeds),
-            timing: self.timing(level.timing.warmup, level.timing.repeat),
+            timing,
             start_in_turn: rung > 0,
-            compare_timed: rung > 0,
+            rounds,
+            observe: rung >= self.ladder.top(),
         }
     }
 
-    pub(super) fn verification(&self, allow_regression: bool, gamma: f64) -> VerifyPlan {
+    fn rounds(&self, most: u32, rung: usize) -> Rounds {
+        let seconds = if rung == self.ladder.top() { TOP_SECONDS } else { MIDDLE_SECONDS };
+        Rounds { most, least: most.min(5), seconds, gamma: self.gamma, paired: true }
+    }
+
+    fn round(&self, calls: u32) -> Timing {
+        Timing {
+            warmup: ROUND_LEAD,
+            repeat: calls,
+            enough_us: ENOUGH_A_ROUND_US,
+            flush_bytes: self.flush_bytes,
+        }
+    }
+
+    pub(super) fn verification(&self, allow_regression: bool) -> VerifyPlan {
         let cpu = self.device == Device::Cpu;
         VerifyPlan {
             seeds: vec![0; if cpu { 2 } else { 3 }],
             timing: if cpu {
                 Timing { warmup: 0, repeat: 1, enough_us: ENOUGH_US, flush_bytes: 0 }
             } else {
-                Timing {
-                    warmup: 1,
-                    repeat: ROUND_REPEAT,
-                    enough_us: ENOUGH_US,
-                    flush_bytes: FLUSH_BYTES,
-                }
+                self.round(ROUND_CALLS)
             },
-            rounds: if cpu { 9 } else { 11 },
-            least_rounds: if cpu { 5 } else { 7 },
+            rounds: if cpu { 9 } else { 25 },
+            least_rounds: if cpu { 5 } else { 9 },
             case_seconds: if cpu { 6.0 } else { 5.0 },
             // On the cpu that would compare compiled code with an interpreter.
             with_pytorch: !cpu,
-            gamma,
+            gamma: self.gamma,
             allow_regression,
+            incumbent: None,
         }
     }
 
@@ -79,7 +112,7 @@ impl FidelityRule {
                 flush_bytes: 0,
             },
             Device::Cuda { .. } => {
-                Timing { warmup, repeat, enough_us: ENOUGH_US, flush_bytes: FLUSH_BYTES }
+                Timing { warmup, repeat, enough_us: ENOUGH_US, flush_bytes: self.flush_bytes }
             }
         }
     }

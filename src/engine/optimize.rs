@@ -219,8 +219,10 @@ async fn drive(
         cases: plan.search.cases.clone(),
         device: plane.device(),
         seed: plan.seed,
+        flush_bytes: plane.flush_bytes(),
+        gamma: plan.gamma,
     };
-    let verify = fidelity.verification(plan.allow_regression, plan.gamma);
+    let verify = fidelity.verification(plan.allow_regression);
     let fault = FaultSlot::default();
     let mut evaluator = PlaneEvaluator::new(
         Arc::clone(plane),

@@ -30,6 +30,9 @@ const MOST_CHILDREN: usize = 14;
 /// Processes that a candidate may have: a compiler driver, its passes and a linker, some of each.
 const PROCESSES: usize = 48;
 
+/// What a candidate may leave in its scratch folder: binaries of hundreds of configurations fit.
+const DISK_BYTES: u64 = 2 << 30;
+
 impl PlaneOptions {
     /// Compiling leaves two cores to the referee and to this process.
     pub fn child_count(&self) -> usize {
@@ -56,7 +59,11 @@ impl PlaneOptions {
                 call: self.candidate_timeout,
                 referee: self.reference_timeout,
             },
-            quota: Quota { memory_bytes: memory_quota(children), processes: PROCESSES },
+            quota: Quota {
+                memory_bytes: memory_quota(children),
+                processes: PROCESSES,
+                disk_bytes: DISK_BYTES,
+            },
         };
         Ok(Plane::start(config).await?)
     }

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use super::{judge::Stop, subject::Subject, wire::WireError};
+use super::{
+    error::{EvaluateError, Lost, Part},
+    judge::Stop,
+    subject::Subject,
+    wire::WireError,
+};
 use crate::kernel::{Gate, Rejection};
 
 /// What the child was doing when it failed, in words for a rejection.
@@ -39,25 +44,36 @@ impl Subject<'_> {
                 self.child.kill();
                 (Gate::Build, format!("{doing} did not end within {} s", limit.as_secs()))
             }
-            WireError::Closed => (Gate::Build, self.obituary(doing).await),
+            WireError::Closed | WireError::Io(_) => match self.obituary(doing, &error).await {
+                Ok(words) => (Gate::Build, words),
+                Err(fault) => return fault.into(),
+            },
             WireError::TooLong | WireError::Malformed(_) => {
                 self.child.kill();
                 (Gate::Integrity, format!("{doing}, it wrote into the harness's channel: {error}"))
             }
-            WireError::Io(_) => (Gate::Build, format!("{doing}, its connection broke: {error}")),
         };
         let mut rejection = Rejection::new(gate, reason).at_line(line);
         rejection.case = case.map(str::to_owned);
         rejection.into()
     }
 
-    /// How the child ended, in words.
-    async fn obituary(&mut self, doing: &str) -> String {
+    /// How the child ended, in words; the fault of the plane where it died with its zygote.
+    async fn obituary(&mut self, doing: &str, error: &WireError) -> Result<String, EvaluateError> {
         let exit = self.child.exit(Duration::from_secs(5)).await;
         if let Some(excess) = self.watch.excess() {
-            return format!("{doing}, it {excess}, and was stopped");
+            return Ok(format!("{doing}, it {excess}, and was stopped"));
         }
-        match exit {
+        let origin = self.child.origin();
+        if exit.is_none() && origin.is_gone() {
+            return Err(EvaluateError::Process {
+                what: format!("the zygote, {doing} (a candidate)"),
+                error: Box::new(WireError::Closed),
+                log: String::new(),
+                lost: Some(Lost { part: Part::Zygote, generation: origin.generation }),
+            });
+        }
+        Ok(match exit {
             Some(exit) => match (exit.signal, exit.code) {
                 (Some(signal), _) => {
                     format!("{doing}, it was killed by signal {signal}{}", signal_name(signal))
@@ -66,8 +82,11 @@ impl Subject<'_> {
                     format!("{doing}, it ended the process (exit status {})", code.unwrap_or(0))
                 }
             },
-            None => format!("{doing}, it closed its connection"),
-        }
+            None => match error {
+                WireError::Closed => format!("{doing}, it closed its connection"),
+                error => format!("{doing}, its connection broke: {error}"),
+            },
+        })
     }
 }
 

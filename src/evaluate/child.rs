@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::{net::UnixStream, sync::watch, time::timeout};
 
 use super::{
-    protocol::{Compiled, Loaded, Ran, Timed, Timing},
+    protocol::{BurstPlan, Compiled, Delivered, Loaded, Ran, Ready, Timed},
     wire::{Connection, WireError},
-    zygote::Exit,
+    zygote::{Exit, Origin},
 };
 
 /// Whether the Triton kernels of a call do their work.
@@ -34,6 +34,7 @@ pub(crate) struct ChildProcess {
     connection: Connection,
     exit: watch::Receiver<Option<Exit>>,
     scratch: PathBuf,
+    origin: Origin,
 }
 
 impl ChildProcess {
@@ -42,13 +43,19 @@ impl ChildProcess {
         socket: UnixStream,
         exit: watch::Receiver<Option<Exit>>,
         scratch: PathBuf,
+        origin: Origin,
     ) -> Self {
         let handle = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Self { pid, handle, connection: Connection::new(socket), exit, scratch }
+        Self { pid, handle, connection: Connection::new(socket), exit, scratch, origin }
     }
 
     pub(crate) fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// The zygote that it was forked from.
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     pub(crate) fn scratch(&self) -> &Path {
@@ -83,6 +90,16 @@ impl ChildProcess {
         self.request("attach", json!({"inputs": inputs, "call": call}), limit).await
     }
 
+    /// Takes what memory a call will ask for and loads what was compiled, without a launch.
+    pub(crate) async fn prepare(
+        &mut self,
+        inputs: &Value,
+        flush_bytes: u64,
+        limit: Duration,
+    ) -> Result<Value, WireError> {
+        self.request("prepare", json!({"inputs": inputs, "flush_bytes": flush_bytes}), limit).await
+    }
+
     /// Calls the entry once.
     pub(crate) async fn run(
         &mut self,
@@ -95,16 +112,56 @@ impl ChildProcess {
         self.request("run", json!({"inputs": inputs, "call": call, "muted": muted}), limit).await
     }
 
-    /// Times the entry.
-    pub(crate) async fn time(
+    /// Calls once and looks at what that does besides: `what` of the protocol.
+    pub(crate) async fn observe<T: DeserializeOwned>(
         &mut self,
         inputs: &Value,
+        what: &str,
+        limit: Duration,
+    ) -> Result<T, WireError> {
+        self.request("observe", json!({"inputs": inputs, "what": what}), limit).await
+    }
+
+    /// Opens sets of inputs for a burst and calls `warmup` times on the first.
+    pub(crate) async fn ready(
+        &mut self,
+        sets: &[Value],
         call: &Value,
-        timing: Timing,
+        plan: &BurstPlan,
+        limit: Duration,
+    ) -> Result<Ready, WireError> {
+        self.request("ready", json!({"sets": sets, "call": call, "timing": plan}), limit).await
+    }
+
+    /// Times a burst of calls on the sets that are ready.
+    pub(crate) async fn time(
+        &mut self,
+        call: &Value,
+        plan: &BurstPlan,
         limit: Duration,
     ) -> Result<Timed, WireError> {
-        let body = json!({"inputs": inputs, "call": call, "timing": timing});
-        self.request("time", body, limit).await
+        self.request("time", json!({"call": call, "timing": plan}), limit).await
+    }
+
+    /// Does once more what the last burst did, but for the calls.
+    pub(crate) async fn pace(
+        &mut self,
+        plan: &BurstPlan,
+        limit: Duration,
+    ) -> Result<Value, WireError> {
+        self.request("pace", json!({"timing": plan}), limit).await
+    }
+
+    /// Copies what a kept call of the last burst returned to where `landing` awaits it.
+    pub(crate) async fn deliver(
+        &mut self,
+        number: usize,
+        landing: &Value,
+        call: &Value,
+        limit: Duration,
+    ) -> Result<Delivered, WireError> {
+        let body = json!({"number": number, "inputs": landing, "call": call});
+        self.request("deliver", body, limit).await
     }
 
     async fn request<T: DeserializeOwned>(

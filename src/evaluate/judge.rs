@@ -1,17 +1,27 @@
 //! One evaluation: a candidate through the gates of a rung, in the order policy, build,
 //! correctness, integrity, timing.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    error::EvaluateError, plane::Plane, policy, protocol::Timing, subject::Subject, wire::WireError,
+    error::EvaluateError,
+    identity::{Claim, Measuring, Ticket},
+    plane::Plane,
+    policy,
+    protocol::Timing,
+    race::Rounds,
+    subject::Subject,
+    supervision::Trial,
+    wire::WireError,
 };
-use crate::kernel::{BuildFacts, Candidate, CaseMeasurement, Cost, Evaluation, Rejection, Verdict};
+use crate::kernel::{
+    BuildFacts, Candidate, CaseMeasurement, Cost, Evaluation, Observed, Rejection, Verdict,
+};
 
 /// What an evaluation covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fidelity {
     /// Indices of the contract's cases, never empty.
     pub cases: Vec<usize>,
@@ -21,8 +31,11 @@ pub struct Fidelity {
     /// Whether creating the device context waits for the GPU turn too, so that it disturbs no
     /// other candidate's timing (every rung but the lowest).
     pub start_in_turn: bool,
-    /// Whether the answer of the last timed call is compared as well (every rung but the lowest).
-    pub compare_timed: bool,
+    /// Rounds on fresh inputs, each with an answer of a timed call compared (every rung but the
+    /// lowest, where one burst must do).
+    pub rounds: Option<Rounds>,
+    /// Whether calls are observed besides: memory, repeatability, bounds (the top rung).
+    pub observe: bool,
 }
 
 /// Why an evaluation stops before its end.
@@ -47,9 +60,35 @@ impl From<Rejection> for Stop {
 /// What an evaluation has found so far.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
+    /// Held while others may wait for what is measured here.
+    ticket: Option<Ticket>,
     pub(super) cases: Vec<CaseMeasurement>,
     pub(super) build: Vec<BuildFacts>,
     pub(super) gpu_seconds: f64,
+    pub(super) disturbed: u32,
+    pub(super) observed: Option<Observed>,
+}
+
+/// How the gates of a rung end for a candidate that none of them rejects.
+#[derive(Debug)]
+enum Judged {
+    Accepted,
+    /// Its program was measured before.
+    Known(Box<Evaluation>),
+    /// Its program is being measured.
+    Wait(Measuring),
+}
+
+/// The evaluation of a candidate whose program `known` is about.
+fn same_program(candidate: &Candidate, known: Evaluation, elapsed: Duration) -> Evaluation {
+    let measured = known.same_program_as.unwrap_or(known.candidate);
+    Evaluation {
+        candidate: candidate.id.clone(),
+        // A second evaluation of one candidate shares nothing with anybody else's.
+        same_program_as: (measured != candidate.id).then_some(measured),
+        cost: Cost { gpu_seconds: 0.0, wall_seconds: elapsed.as_secs_f64() },
+        ..known
+    }
 }
 
 impl Plane {
@@ -62,38 +101,85 @@ impl Plane {
         fidelity: &Fidelity,
     ) -> Result<Evaluation, EvaluateError> {
         let started = Instant::now();
-        let mut findings = Findings::default();
-        let verdict = match self.judge(candidate, fidelity, &mut findings).await {
-            Ok(()) => Verdict::Accepted,
-            Err(Stop::Rejected(rejection)) => Verdict::Rejected(rejection),
-            Err(Stop::Fault(error)) => return Err(error),
-        };
-        Ok(Evaluation {
-            candidate: candidate.id.clone(),
-            rung,
-            verdict,
-            cases: findings.cases,
-            build: findings.build,
-            diagnosis: None,
-            cost: Cost {
-                gpu_seconds: findings.gpu_seconds,
-                wall_seconds: started.elapsed().as_secs_f64(),
-            },
-        })
+        loop {
+            let mut trial = Trial::begin(self).await;
+            let (judged, findings) = loop {
+                let mut findings = Findings::default();
+                let judged = self.judge(candidate, rung, fidelity, &mut findings).await;
+                if let Some(settled) = trial.settle(judged).await {
+                    break (settled, findings);
+                }
+            };
+            // What is waited for below may itself have to be made alone.
+            drop(trial);
+            let verdict = match judged {
+                Ok(Judged::Accepted) => Verdict::Accepted,
+                Ok(Judged::Known(known)) => {
+                    return Ok(same_program(candidate, *known, started.elapsed()));
+                }
+                Ok(Judged::Wait(measuring)) => {
+                    measuring.ended().await;
+                    continue;
+                }
+                Err(Stop::Rejected(rejection)) => Verdict::Rejected(rejection),
+                Err(Stop::Fault(error)) => return Err(error),
+            };
+            let evaluation = Evaluation {
+                candidate: candidate.id.clone(),
+                rung,
+                verdict,
+                cases: findings.cases,
+                build: findings.build,
+                diagnosis: None,
+                disturbed: findings.disturbed,
+                cost: Cost {
+                    gpu_seconds: findings.gpu_seconds,
+                    wall_seconds: started.elapsed().as_secs_f64(),
+                },
+                same_program_as: None,
+                observed: findings.observed,
+            };
+            if let Some(ticket) = findings.ticket {
+                ticket.keep(&evaluation);
+            }
+            return Ok(evaluation);
+        }
     }
 
     async fn judge(
         &self,
         candidate: &Candidate,
+        rung: usize,
         fidelity: &Fidelity,
         findings: &mut Findings,
-    ) -> Result<(), Stop> {
+    ) -> Result<Judged, Stop> {
         self.check_policy(candidate)?;
-        let _slot = self.slots.acquire().await.map_err(|_| closed())?;
+        let slot = self.slots.acquire().await.map_err(|_| closed())?;
         let mut subject = Subject::start(self, candidate).await?;
-        let verdict = subject.measure(fidelity, findings).await;
+        let judged = self.judge_loaded(&mut subject, rung, fidelity, findings).await;
+        // A process that held a GPU takes a while to end. Meanwhile another one can compile.
+        drop(slot);
         subject.end().await;
-        verdict
+        judged
+    }
+
+    async fn judge_loaded(
+        &self,
+        subject: &mut Subject<'_>,
+        rung: usize,
+        fidelity: &Fidelity,
+        findings: &mut Findings,
+    ) -> Result<Judged, Stop> {
+        let built = subject.compile(&fidelity.cases, fidelity.seeds[0]).await?;
+        findings.build = built.kernels;
+        match self.programs.claim(rung, fidelity, &built.identities) {
+            Some(Claim::Measured(known)) => return Ok(Judged::Known(known)),
+            Some(Claim::Wait(measuring)) => return Ok(Judged::Wait(measuring)),
+            Some(Claim::Measure(ticket)) => findings.ticket = Some(ticket),
+            None => {}
+        }
+        subject.measure(fidelity, findings).await?;
+        Ok(Judged::Accepted)
     }
 
     /// The static gate; the baseline is what it is.
@@ -102,6 +188,12 @@ impl Plane {
             return Ok(());
         }
         policy::check(&self.baseline, candidate.source.as_bytes(), &self.rules)
+    }
+
+    /// How the contract has candidates called.
+    pub(super) fn call(&self) -> Value {
+        let contract = &self.contract;
+        json!({"kind": contract.kind, "mutates": contract.mutates, "grads": contract.grads})
     }
 
     /// The layout of a case's buffers; made by the referee at the case's first use.
@@ -123,5 +215,6 @@ fn closed() -> EvaluateError {
         what: "the evaluation plane".into(),
         error: Box::new(WireError::Closed),
         log: String::new(),
+        lost: None,
     }
 }

@@ -5,15 +5,23 @@
 //! confined child per evaluation. `harness/PROTOCOL.md` says what they say to each other.
 
 mod blame;
+mod burst;
 mod child;
+mod clock;
+mod companion;
 mod error;
 mod harness;
+mod held;
+mod identity;
 mod interpreter;
 mod judge;
 mod log_tail;
+mod measure;
+mod observe;
 mod plane;
 pub mod policy;
 mod protocol;
+mod race;
 mod referee;
 mod repository_tests;
 pub mod sandbox;
@@ -21,18 +29,20 @@ mod scratch;
 mod spawn;
 mod statistics;
 mod subject;
+mod supervision;
 mod turn;
 mod verify;
 mod watch;
 mod wire;
 mod zygote;
 
-pub use error::EvaluateError;
+pub use error::{EvaluateError, Lost, Part};
 pub use harness::REQUIREMENTS;
 pub use interpreter::Interpreter;
 pub use judge::Fidelity;
 pub use plane::{Device, Plane, PlaneConfig, SharedPlane, TimeLimits};
 pub use protocol::{Mutant, Timing, Versions};
+pub use race::Rounds;
 pub use verify::VerifyPlan;
 pub use watch::Quota;
 pub use wire::{RemoteError, WireError};

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -16,24 +16,47 @@ use tempfile::TempDir;
 use tokio::sync::{Mutex, RwLock, Semaphore};
 
 use super::{
-    error::EvaluateError,
+    companion::Companion,
+    error::{EvaluateError, Lost, Part},
     harness,
+    identity::Programs,
     interpreter::Interpreter,
     policy::PolicyRules,
-    protocol::{Mutant, Versions},
+    protocol::{Mutant, Opened, Versions, ZygoteHello},
     referee::Referee,
     sandbox::{Confinement, Ground, Limits, Policy, SandboxError, Toolchain},
     scratch,
     spawn::{Spawn, Spawned},
+    supervision::{Supervision, end_residents},
     turn::GpuTurn,
     watch::{Quota, Watch},
     wire::WireError,
     zygote::Zygote,
 };
-use crate::kernel::{Contract, Target, syntax::Source};
+use crate::{
+    gpu::Monitor,
+    kernel::{Contract, Target, syntax::Source},
+};
 
 /// Importing torch and triton, on a machine whose disk is cold.
 const ZYGOTE_START_LIMIT: Duration = Duration::from_secs(120);
+
+/// Of any GPU so far (B200), for one whose driver does not tell.
+const LARGEST_L2: u64 = 126 << 20;
+
+/// Folders below the plane's scratch folder: files that the referee and children map, what belongs
+/// to one child each, and the homes of the two other processes.
+const SHARED: &str = "shared";
+const CHILDREN: &str = "children";
+const REFEREE: &str = "referee";
+const ZYGOTE: &str = "zygote";
+
+/// Creating a context takes a lock of the driver that whoever has the GPU may need as well: the
+/// fewer wait for it, the sooner that one gets it.
+const DOORS: usize = 4;
+
+/// One child measures, one is ready, and one is getting ready.
+const DECK: usize = 3;
 
 /// Where candidates run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,13 +118,29 @@ pub struct Plane {
     /// Parts of the sandbox that this machine does not enforce (best effort only).
     unprotected: Vec<String>,
     pub(super) referee: Mutex<Referee>,
-    zygote: RwLock<Zygote>,
+    pub(super) zygote: RwLock<Zygote>,
+    pub(super) supervision: Supervision,
+    /// Programs that have been measured.
+    pub(super) programs: Programs,
     pub(super) turn: GpuTurn,
     pub(super) slots: Semaphore,
+    /// Whether the baseline itself writes outside of its tensors: then that is no reason to reject.
+    pub(super) baseline_strays: AtomicBool,
+    /// Children that may create their device context at the same time.
+    pub(super) doors: Semaphore,
+    /// Children that may hold memory of the device: one in its turn, the next ones ready.
+    pub(super) deck: Semaphore,
     pub(super) watch: Watch,
     pub(super) rules: PolicyRules,
     /// The source as it stood, which the policy gate compares with.
     pub(super) baseline: Source,
+    /// The baseline's child between two evaluations.
+    pub(super) companion: Companion,
+    /// What may disturb a measurement.
+    pub(super) monitor: Monitor,
+    /// Why nothing is known of that, where it is so.
+    unmonitored: Option<String>,
+    l2_bytes: Option<u64>,
     /// What a child needs to call on a case: known after its first use.
     pub(super) layouts: Mutex<HashMap<usize, Value>>,
     harness: PathBuf,
@@ -113,44 +152,22 @@ impl Plane {
     /// Opens the contract and starts the zygote, both at once: each imports torch.
     pub async fn start(config: PlaneConfig) -> Result<Self, EvaluateError> {
         scratch::sweep(&std::env::temp_dir());
+        let (monitor, unmonitored) = begin_monitor(config.device);
         let scratch = tempfile::Builder::new()
             .prefix(&scratch::prefix())
             .tempdir()
             .map_err(|source| EvaluateError::Scratch { path: std::env::temp_dir(), source })?;
-        let folder = |name: &str| {
+        for name in [SHARED, CHILDREN, REFEREE, ZYGOTE] {
             let path = scratch.path().join(name);
             std::fs::create_dir_all(&path)
-                .map(|()| path.clone())
-                .map_err(|source| EvaluateError::Scratch { path, source })
-        };
-        let shared = folder("shared")?;
-        let children = folder("children")?;
-        let referee_scratch = folder("referee")?;
-        let zygote_scratch = folder("zygote")?;
+                .map_err(|source| EvaluateError::Scratch { path, source })?;
+        }
         let harness = harness::unpack(scratch.path())
             .map_err(|source| EvaluateError::Scratch { path: scratch.path().to_owned(), source })?;
 
-        let starter = Starter { config: &config, harness: &harness };
-        let referee = starter.referee(&referee_scratch, &shared)?;
-        let zygote = Zygote::new(starter.zygote(&zygote_scratch, &children, &shared)?);
-        let contract_path = &config.target.contract;
-        let device = config.device.to_string();
-        let sys_path = import_roots(&config.target);
-        let opening = Referee::open(
-            referee,
-            contract_path,
-            &device,
-            &shared,
-            &sys_path,
-            config.limits.referee,
-        );
-        let confinement = starter
-            .child_confinement(&shared)
-            .map_err(|error| EvaluateError::Sandbox { missing: vec![error.to_string()] })?;
-        let greeting = zygote.hello(config.device, &confinement, ZYGOTE_START_LIMIT);
-        let (opened, hello) = tokio::join!(opening, greeting);
-        let (referee, opened) = opened?;
-        let hello = hello.map_err(|error| zygote_fault(&zygote, "starting", error))?;
+        let starter = Starter { config: &config, harness: &harness, folder: scratch.path() };
+        let (referee, zygote) = tokio::join!(starter.open_referee(0), starter.greet_zygote(0));
+        let ((referee, opened), (zygote, hello)) = (referee?, zygote?);
         if !hello.missing.is_empty() && !config.best_effort {
             return Err(EvaluateError::Sandbox { missing: hello.missing });
         }
@@ -162,15 +179,25 @@ impl Plane {
                 line: Some(error.line),
             })?;
         let slots = Semaphore::new(config.children.max(1));
+        let (doors, deck) = (Semaphore::new(DOORS), Semaphore::new(DECK));
         Ok(Self {
+            companion: Companion::default(),
+            monitor,
+            unmonitored,
+            l2_bytes: opened.l2_bytes,
             contract: opened.contract,
             device_name: opened.device_name,
             versions: opened.versions,
             unprotected: hello.missing,
             referee: Mutex::new(referee),
             zygote: RwLock::new(zygote),
+            supervision: Supervision::default(),
+            programs: Programs::default(),
             turn: GpuTurn::default(),
             slots,
+            baseline_strays: AtomicBool::new(false),
+            doors,
+            deck,
             watch: Watch::start(),
             rules,
             baseline,
@@ -204,6 +231,22 @@ impl Plane {
         &self.unprotected
     }
 
+    /// Bytes to overwrite between two timed calls: twice the L2 cache, so that none of it keeps what
+    /// an earlier call left there. Nothing on the cpu.
+    pub fn flush_bytes(&self) -> u64 {
+        match self.config.device {
+            Device::Cpu => 0,
+            Device::Cuda { .. } => {
+                2 * self.l2_bytes.filter(|bytes| *bytes > 0).unwrap_or(LARGEST_L2)
+            }
+        }
+    }
+
+    /// Why clocks, heat and other processes on the GPU are not known, if they are not.
+    pub fn unmonitored(&self) -> Option<&str> {
+        self.unmonitored.as_deref()
+    }
+
     /// Seconds for which the GPU was held so far.
     pub fn gpu_seconds(&self) -> f64 {
         self.turn.held_seconds()
@@ -230,6 +273,28 @@ impl Plane {
     pub async fn close(self) {
         self.zygote.into_inner().close().await;
         self.referee.into_inner().close().await;
+        end_residents(&self.scratch.path().join(ZYGOTE)).await;
+    }
+
+    /// A new zygote, and nothing left of the old one.
+    pub(super) async fn replace_zygote(&self) -> Result<(), EvaluateError> {
+        let mut current = self.zygote.write().await;
+        let (zygote, _) = self.starter().greet_zygote(current.generation + 1).await?;
+        std::mem::replace(&mut *current, zygote).kill().await;
+        Ok(())
+    }
+
+    /// A new referee, with the same contract; inputs and answers follow from their seeds.
+    pub(super) async fn replace_referee(&self) -> Result<(), EvaluateError> {
+        let mut layouts = self.layouts.lock().await;
+        let mut current = self.referee.lock().await;
+        let next = current.generation + 1;
+        // The old one first: the device may not have room for the inputs of both.
+        current.kill().await;
+        let (referee, _) = self.starter().open_referee(next).await?;
+        *current = referee;
+        layouts.clear();
+        Ok(())
     }
 
     /// A new child with a scratch folder of its own.
@@ -257,7 +322,16 @@ impl Plane {
     }
 
     pub(super) fn starter(&self) -> Starter<'_> {
-        Starter { config: &self.config, harness: &self.harness }
+        Starter { config: &self.config, harness: &self.harness, folder: self.scratch.path() }
+    }
+}
+
+/// Before anything of ours is on the device, so that who is there already is known to be foreign.
+fn begin_monitor(device: Device) -> (Monitor, Option<String>) {
+    let Device::Cuda { index, .. } = device else { return (Monitor::default(), None) };
+    match Monitor::begin(index) {
+        Ok(monitor) => (monitor, None),
+        Err(reason) => (Monitor::default(), Some(reason.to_string())),
     }
 }
 
@@ -267,8 +341,12 @@ fn zygote_fault(zygote: &Zygote, doing: &str, error: WireError) -> EvaluateError
     {
         return EvaluateError::Sandbox { missing: vec![remote.message.clone()] };
     }
-    let log = zygote.log().last_lines(6);
-    EvaluateError::Process { what: format!("the zygote, {doing}"), error: Box::new(error), log }
+    EvaluateError::Process {
+        what: format!("the zygote, {doing}"),
+        error: Box::new(error),
+        log: zygote.log().last_lines(6),
+        lost: Some(Lost { part: Part::Zygote, generation: zygote.generation }),
+    }
 }
 
 fn import_roots(target: &Target) -> Vec<&Path> {
@@ -280,9 +358,37 @@ fn import_roots(target: &Target) -> Vec<&Path> {
 pub(super) struct Starter<'a> {
     config: &'a PlaneConfig,
     harness: &'a Path,
+    /// The plane's own scratch folder.
+    folder: &'a Path,
 }
 
 impl<'a> Starter<'a> {
+    /// The `generation`-th referee, with the contract open.
+    async fn open_referee(self, generation: u32) -> Result<(Referee, Opened), EvaluateError> {
+        let (scratch, shared) = (self.folder.join(REFEREE), self.folder.join(SHARED));
+        let spawned = self.referee(&scratch, &shared)?;
+        let target = &self.config.target;
+        let device = self.config.device.to_string();
+        let roots = import_roots(target);
+        let limit = self.config.limits.referee;
+        Referee::open(spawned, generation, &target.contract, &device, &shared, &roots, limit).await
+    }
+
+    /// The `generation`-th zygote, ready to fork.
+    async fn greet_zygote(self, generation: u32) -> Result<(Zygote, ZygoteHello), EvaluateError> {
+        let [home, children, shared] =
+            [ZYGOTE, CHILDREN, SHARED].map(|name| self.folder.join(name));
+        // What an earlier one has left behind would disturb every measurement.
+        end_residents(&home).await;
+        let zygote = Zygote::new(self.zygote(&home, &children, &shared)?, generation);
+        let confinement = self
+            .child_confinement(&shared)
+            .map_err(|error| EvaluateError::Sandbox { missing: vec![error.to_string()] })?;
+        let hello = zygote.hello(self.config.device, &confinement, ZYGOTE_START_LIMIT).await;
+        let hello = hello.map_err(|error| zygote_fault(&zygote, "starting", error))?;
+        Ok((zygote, hello))
+    }
+
     fn referee(self, scratch: &Path, shared: &Path) -> Result<Spawned, EvaluateError> {
         let contract = &self.config.target.contract;
         let mut ground = self.ground([scratch, shared]);

@@ -11,6 +11,9 @@ use crate::kernel::{BuildFacts, Contract};
 pub(crate) struct Opened {
     pub(crate) contract: Contract,
     pub(crate) device_name: String,
+    /// Bytes of the device's L2 cache, where it has one and tells.
+    #[serde(default)]
+    pub(crate) l2_bytes: Option<u64>,
     #[serde(flatten)]
     pub(crate) versions: Versions,
 }
@@ -72,6 +75,9 @@ pub(crate) struct Loaded {
 pub(crate) struct Compiled {
     #[serde(default)]
     pub(crate) kernels: Vec<BuildFacts>,
+    /// What tells its program on this case from others; `None` where that is not known.
+    #[serde(default)]
+    pub(crate) identity: Option<String>,
 }
 
 /// A child's answer to `run`.
@@ -87,15 +93,61 @@ pub(crate) struct Ran {
     pub(crate) notes: Vec<String>,
 }
 
+/// A burst of timed calls, as a child is asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct BurstPlan {
+    /// Calls on the first set before anything is timed.
+    pub(crate) warmup: u32,
+    /// Timed calls.
+    pub(crate) repeat: u32,
+    /// No further call is timed once they took this long together, microseconds; 3 always are.
+    pub(crate) enough_us: u64,
+    /// Bytes overwritten before each call.
+    pub(crate) flush_bytes: u64,
+    /// How long the device waits before each call for the host to queue it, microseconds.
+    pub(crate) wait_us: f64,
+    /// Calls whose answers are kept until it is known which one is wanted.
+    pub(crate) keep: u32,
+}
+
+/// The referee's answer to `sets`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Sets {
+    pub(crate) sets: Vec<Value>,
+}
+
+/// A child's answer to `ready`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Ready {
+    #[serde(default)]
+    pub(crate) host_us: Option<f64>,
+}
+
+/// A call of a burst whose answer a child has kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct KeptCall {
+    pub(crate) call: usize,
+    pub(crate) set: usize,
+}
+
 /// A child's answer to `time`, and with fewer fields the referee's.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Timed {
     pub(crate) device_us: Vec<f64>,
     #[serde(default)]
     pub(crate) host_us: Option<f64>,
+    /// For how long the device worked on after each call was done by its own stream.
+    #[serde(default)]
+    pub(crate) tail_us: Vec<f64>,
     #[serde(default)]
     pub(crate) backward_us: Option<Vec<f64>>,
     #[serde(default)]
+    pub(crate) kept: Vec<KeptCall>,
+}
+
+/// A child's answer to `deliver`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Delivered {
     pub(crate) returned: Vec<Returned>,
     #[serde(default)]
     pub(crate) gradients: Option<Vec<Option<Returned>>>,
@@ -112,6 +164,18 @@ pub(crate) struct Compared {
     pub(crate) gate: Option<crate::kernel::Gate>,
     #[serde(default)]
     pub(crate) reason: Option<String>,
+}
+
+/// The referee's answer to `checksum`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Checksum {
+    pub(crate) checksum: String,
+}
+
+/// The referee's answer to `memory`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct FreeMemory {
+    pub(crate) free_bytes: Option<u64>,
 }
 
 /// A wrong answer and whether the contract lets it pass.

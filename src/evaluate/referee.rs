@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use tokio::process;
 
 use super::{
-    error::EvaluateError,
+    error::{EvaluateError, Lost, Part},
     log_tail::LogTail,
-    protocol::{Audited, Compared, Mutant, Opened, Returned, Timed, Timing},
+    protocol::{
+        Audited, Checksum, Compared, FreeMemory, Mutant, Opened, Returned, Sets, Timed, Timing,
+    },
     spawn::Spawned,
     wire::{Connection, WireError},
 };
@@ -18,9 +20,26 @@ use crate::kernel::Case;
 /// Importing torch and a contract, on a machine whose disk is cold.
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
 
+/// After this no further new values are made for one burst: what a contract draws on the CPU can
+/// take a second a set, while the GPU waits.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Input sets for a burst.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetsWanted<'a> {
+    /// One a set.
+    pub(crate) seeds: &'a [u64],
+    /// The seed whose layout they must have, since that is what was compiled for.
+    pub(crate) like: u64,
+    /// Nobody will ask for these values again.
+    pub(crate) passing: bool,
+}
+
 /// A running referee with an open contract.
 #[derive(Debug)]
 pub(crate) struct Referee {
+    /// Counts the referees of a plane.
+    pub(crate) generation: u32,
     connection: Connection,
     process: process::Child,
     log: LogTail,
@@ -32,6 +51,7 @@ impl Referee {
     /// Opens `contract` on `device`; inputs are shared through files in `shared` on the cpu.
     pub(crate) async fn open(
         spawned: Spawned,
+        generation: u32,
         contract: &Path,
         device: &str,
         shared: &Path,
@@ -39,6 +59,7 @@ impl Referee {
         limit: Duration,
     ) -> Result<(Self, Opened), EvaluateError> {
         let mut referee = Self {
+            generation,
             connection: Connection::new(spawned.socket),
             process: spawned.process,
             log: spawned.log,
@@ -72,6 +93,34 @@ impl Referee {
         self.ask("inputs", json!({"case": index, "seed": seed}), &what).await
     }
 
+    /// Fills sets of inputs at addresses of their own, one a seed or as many as there is memory
+    /// and patience for, at least one. Their layout is that of the seed `like`.
+    pub(crate) async fn sets(
+        &mut self,
+        index: usize,
+        case: &Case,
+        wanted: &SetsWanted<'_>,
+    ) -> Result<Vec<Value>, EvaluateError> {
+        let what = format!("making input sets of case {}", case.name);
+        let body = json!({
+            "case": index, "seeds": wanted.seeds, "like": wanted.like,
+            "passing": wanted.passing, "patience_ms": PATIENCE.as_millis() as u64,
+        });
+        let made: Sets = self.ask("sets", body, &what).await?;
+        Ok(made.sets)
+    }
+
+    /// Where the answer to the set with `seed` is awaited; the set's inputs besides.
+    pub(crate) async fn landing(
+        &mut self,
+        index: usize,
+        case: &Case,
+        seed: u64,
+    ) -> Result<Value, EvaluateError> {
+        let what = format!("answering case {}", case.name);
+        self.ask("landing", json!({"case": index, "seed": seed}), &what).await
+    }
+
     /// Judges what a call left in the buffers.
     pub(crate) async fn compare(
         &mut self,
@@ -86,6 +135,24 @@ impl Referee {
             "case": index, "seed": seed, "returned": returned, "gradients": gradients,
         });
         self.ask("compare", body, &what).await
+    }
+
+    /// A checksum of what lies in the buffers for answers.
+    pub(crate) async fn checksum(
+        &mut self,
+        index: usize,
+        name: &str,
+    ) -> Result<String, EvaluateError> {
+        let what = format!("reading the answers of case {name}");
+        let answer: Checksum = self.ask("checksum", json!({"case": index}), &what).await?;
+        Ok(answer.checksum)
+    }
+
+    /// Bytes that everybody on the device leaves free; `None` on the cpu.
+    pub(crate) async fn free_memory(&mut self) -> Result<Option<u64>, EvaluateError> {
+        let answer: FreeMemory =
+            self.ask("memory", json!({}), "asking for the device's free memory").await?;
+        Ok(answer.free_bytes)
     }
 
     /// Times the reference itself, `eager` or under `compile`.
@@ -116,7 +183,11 @@ impl Referee {
 
     /// Ends it.
     pub(crate) async fn close(mut self) {
-        // It holds nothing that must be put away.
+        self.kill().await;
+    }
+
+    /// Ends it; it holds nothing that must be put away.
+    pub(crate) async fn kill(&mut self) {
         self.process.kill().await.ok();
     }
 
@@ -152,13 +223,25 @@ impl Referee {
                 line: None,
             },
             other => {
-                let log = self.log.last_lines(6);
+                let lost = Lost { part: Part::Referee, generation: self.generation };
                 EvaluateError::Process {
                     what: format!("the referee, {what}"),
+                    lost: is_lost(&other).then_some(lost),
                     error: Box::new(other),
-                    log,
+                    log: self.log.last_lines(6),
                 }
             }
         }
+    }
+}
+
+/// Whether a referee that answered so cannot be used again: it is gone, or its device context is.
+fn is_lost(error: &WireError) -> bool {
+    match error {
+        WireError::Refused(remote) => {
+            remote.message.contains("CUDA error") || remote.message.contains("CUDA_ERROR")
+        }
+        WireError::TimedOut(_) => false,
+        WireError::Closed | WireError::TooLong | WireError::Malformed(_) | WireError::Io(_) => true,
     }
 }

@@ -1,37 +1,89 @@
 //! A candidate that is being judged in its child: one step each.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
+use tokio::sync::SemaphorePermit;
 
 use super::{
     blame::Stage,
+    burst::Pace,
     child::{ChildProcess, Launches},
+    companion::Borrowed,
     error::EvaluateError,
     judge::{Fidelity, Findings, Stop},
     plane::{Device, Plane},
-    protocol::{Compared, Ran, Returned, Timed, Timing},
-    statistics::median,
+    protocol::{Compared, Compiled, Ran, Returned},
     turn::Turn,
     watch::WatchGuard,
     wire::WireError,
 };
 use crate::kernel::{BuildFacts, Candidate, CandidateId, CaseMeasurement, Gate, Rejection};
 
-/// A burst may end early, but not before this many calls (`timing.py` keeps the same number).
-const LEAST_CALLS: usize = 3;
+/// What compiling for some cases has shown.
+#[derive(Debug, Default)]
+pub(super) struct Built {
+    pub(super) kernels: Vec<BuildFacts>,
+    /// Of the program on each case, where it is known.
+    pub(super) identities: Vec<Option<String>>,
+}
+
+impl Built {
+    fn add(&mut self, compiled: Compiled) {
+        for fact in compiled.kernels {
+            if !self.kernels.contains(&fact) {
+                self.kernels.push(fact);
+            }
+        }
+        self.identities.push(compiled.identity);
+    }
+}
 
 /// A candidate that is being judged in its child.
 #[derive(Debug)]
 pub(super) struct Subject<'p> {
-    plane: &'p Plane,
+    pub(super) plane: &'p Plane,
     pub(super) child: ChildProcess,
     pub(super) watch: WatchGuard,
-    call: Value,
-    id: CandidateId,
+    /// How the contract calls, as a child is told.
+    pub(super) call: Value,
+    pub(super) id: CandidateId,
+    pub(super) pace: Pace,
+    baseline: bool,
+    /// What the first call on each case took.
+    first_calls: HashMap<usize, FirstCall>,
+}
+
+/// What a case waits for until it was called once, by this process's clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct FirstCall {
+    compile: Duration,
+    run: Option<Duration>,
 }
 
 impl<'p> Subject<'p> {
+    /// A candidate in a child that was started for it.
+    pub(super) fn of(
+        plane: &'p Plane,
+        child: ChildProcess,
+        watch: WatchGuard,
+        candidate: &Candidate,
+    ) -> Self {
+        Self {
+            plane,
+            child,
+            watch,
+            call: plane.call(),
+            id: candidate.id.clone(),
+            pace: Pace::default(),
+            baseline: candidate.parent.is_none(),
+            first_calls: HashMap::new(),
+        }
+    }
+
     /// Forks a child and imports the candidate there.
     pub(super) async fn start(plane: &'p Plane, candidate: &Candidate) -> Result<Self, Stop> {
         let child = plane.fork().await?;
@@ -39,11 +91,8 @@ impl<'p> Subject<'p> {
         std::fs::write(&path, candidate.source.as_bytes())
             .map_err(|source| EvaluateError::Scratch { path: path.clone(), source })?;
         let contract = &plane.contract;
-        let call = json!({
-            "kind": contract.kind, "mutates": contract.mutates, "grads": contract.grads,
-        });
-        let watch = plane.watch.over(child.pid(), plane.config.quota);
-        let mut subject = Self { plane, child, watch, call, id: candidate.id.clone() };
+        let watch = plane.watch.over(child.pid(), child.scratch(), plane.config.quota);
+        let mut subject = Self::of(plane, child, watch, candidate);
         let target = &plane.config.target;
         let package = target.package.as_ref();
         let entries = match &target.entry.function {
@@ -73,6 +122,20 @@ impl<'p> Subject<'p> {
         }
     }
 
+    pub(super) fn plane(&self) -> &'p Plane {
+        self.plane
+    }
+
+    pub(super) fn is_baseline(&self) -> bool {
+        self.baseline
+    }
+
+    /// The longest that a first call took, compilation included, milliseconds.
+    pub(super) fn first_call_ms(&self) -> Option<f64> {
+        let whole = |call: &FirstCall| Some((call.compile + call.run?).as_secs_f64() * 1e3);
+        self.first_calls.values().filter_map(whole).reduce(f64::max)
+    }
+
     /// Ends the child.
     pub(super) async fn end(self) {
         drop(self.watch);
@@ -84,76 +147,119 @@ impl<'p> Subject<'p> {
         fidelity: &Fidelity,
         findings: &mut Findings,
     ) -> Result<(), Stop> {
-        findings.build = self.compile(&fidelity.cases, fidelity.seeds[0]).await?;
-        if !fidelity.start_in_turn {
-            self.attach(fidelity.cases[0], fidelity.seeds[0]).await?;
-        }
+        let on_deck =
+            if fidelity.start_in_turn { None } else { Some(self.stand_ready(fidelity).await?) };
+        let mut baseline = match fidelity.rounds {
+            Some(rounds) if rounds.paired => {
+                self.plane.borrow_baseline(&fidelity.cases, fidelity.seeds[0]).await
+            }
+            _ => None,
+        };
         let turn = self.plane.turn.take().await;
-        let result = self.measure_in_turn(fidelity, findings).await;
+        let result = self.measure_in_turn(fidelity, baseline.as_mut(), findings).await;
         // Nothing of this candidate may still run when the next one is timed.
         self.child.kill();
         findings.gpu_seconds = turn.seconds();
         drop::<Turn>(turn);
+        drop(on_deck);
+        if let Some(baseline) = baseline {
+            baseline.give_back().await;
+        }
         result
+    }
+
+    /// Does before the turn what takes the driver's locks, which those who create or end a context
+    /// hold for long: context, buffers, memory, binaries. The permit bounds how many children hold
+    /// memory at a time.
+    async fn stand_ready(
+        &mut self,
+        fidelity: &Fidelity,
+    ) -> Result<Option<SemaphorePermit<'p>>, Stop> {
+        let (case, seed) = (fidelity.cases[0], fidelity.seeds[0]);
+        let plane = self.plane;
+        if plane.config.device == Device::Cpu {
+            self.attach(case, seed).await?;
+            return Ok(None);
+        }
+        let door = plane.doors.acquire().await.ok();
+        self.attach(case, seed).await?;
+        drop(door);
+        let permit = plane.deck.acquire().await.ok();
+        let layout = plane.layout(case, seed).await?;
+        let limit = plane.config.limits.call;
+        match self.child.prepare(&layout, fidelity.timing.flush_bytes, limit).await {
+            // It is there to save time; what really fails fails again in the call.
+            Ok(_) | Err(WireError::Refused(_)) => Ok(permit),
+            Err(error) => Err(self.blame(Stage::Start, error).await),
+        }
     }
 
     async fn measure_in_turn(
         &mut self,
         fidelity: &Fidelity,
+        mut baseline: Option<&mut Borrowed<'_>>,
         findings: &mut Findings,
     ) -> Result<(), Stop> {
+        if fidelity.start_in_turn {
+            // Apart from the first call, whose time is reported.
+            self.attach(fidelity.cases[0], fidelity.seeds[0]).await?;
+        }
         for &case in &fidelity.cases {
-            let mut error = self.check(case, &fidelity.seeds).await?;
-            let seed = fidelity.seeds[0];
-            let timed = if fidelity.compare_timed {
-                let (timed, late_error) = self.time(case, seed, fidelity.timing).await?;
-                error = error.max(late_error);
-                timed
-            } else {
-                // Not the cached layout: numbers and sizes may depend on the seed.
-                let inputs = self.inputs(case, seed).await?;
-                self.burst(case, &inputs, fidelity.timing).await?
-            };
-            let latency_us = self.latency(case, &timed)?;
-            findings.cases.push(CaseMeasurement {
-                case: self.plane.contract.cases[case].name.clone(),
-                latency_us,
-                host_us: timed.host_us.filter(|us| us.is_finite() && *us >= 0.0),
-                backward_us: timed.backward_us.as_deref().and_then(median),
-                error: error.is_finite().then_some(error),
-            });
+            self.measure_case(case, fidelity, baseline.as_deref_mut(), findings).await?;
+        }
+        if fidelity.observe {
+            findings.observed = Some(self.observe(fidelity).await?);
         }
         Ok(())
     }
 
-    /// Compiles for the device, without a launch and outside the GPU turn.
-    pub(super) async fn compile(
+    async fn measure_case(
         &mut self,
-        cases: &[usize],
-        seed: u64,
-    ) -> Result<Vec<BuildFacts>, Stop> {
-        let Device::Cuda { capability, .. } = self.plane.config.device else {
-            return Ok(Vec::new());
+        case: usize,
+        fidelity: &Fidelity,
+        baseline: Option<&mut Borrowed<'_>>,
+        findings: &mut Findings,
+    ) -> Result<(), Stop> {
+        let error = self.check(case, &fidelity.seeds).await?;
+        let seed = fidelity.seeds[0];
+        let measured = match fidelity.rounds {
+            None => self.look(case, seed, fidelity.timing).await?,
+            Some(rounds) => self.run_rounds(case, seed, baseline, fidelity.timing, rounds).await?,
         };
-        let mut facts: Vec<BuildFacts> = Vec::new();
+        let error = error.max(measured.error);
+        findings.disturbed += measured.disturbed;
+        findings.cases.push(CaseMeasurement {
+            case: self.plane.contract.cases[case].name.clone(),
+            latency_us: measured.latency_us,
+            baseline_us: measured.baseline_us,
+            host_us: measured.host_us,
+            backward_us: measured.backward_us,
+            error: error.is_finite().then_some(error),
+        });
+        Ok(())
+    }
+
+    /// Compiles for the device, without a launch and outside the GPU turn.
+    pub(super) async fn compile(&mut self, cases: &[usize], seed: u64) -> Result<Built, Stop> {
+        let capability = match self.plane.config.device {
+            Device::Cuda { capability, .. } => Some(capability),
+            Device::Cpu => None,
+        };
+        let mut built = Built::default();
         for &case in cases {
             let layout = self.plane.layout(case, seed).await?;
-            let request = json!({
-                "inputs": layout, "call": self.call, "capability": [capability.0, capability.1],
-            });
+            let request = json!({"inputs": layout, "call": self.call, "capability": capability});
             let limit = self.plane.config.limits.compile;
+            let started = Instant::now();
             match self.child.compile(request, limit).await {
                 Ok(compiled) => {
-                    for fact in compiled.kernels {
-                        if !facts.contains(&fact) {
-                            facts.push(fact);
-                        }
-                    }
+                    self.first_calls.entry(case).or_default().compile = started.elapsed();
+                    built.add(compiled);
                 }
                 Err(error) => return Err(self.blame(Stage::Compile, error).await),
             }
         }
-        Ok(facts)
+        Ok(built)
     }
 
     /// Creates the device context, opens the buffers of a case and warms up torch and Triton.
@@ -177,10 +283,12 @@ impl<'p> Subject<'p> {
         for &seed in seeds {
             let inputs = self.inputs(case, seed).await?;
             let limit = self.plane.config.limits.call;
+            let started = Instant::now();
             let ran: Ran = match self.child.run(&inputs, &self.call, Launches::Real, limit).await {
                 Ok(ran) => ran,
                 Err(error) => return Err(self.blame(Stage::Call { case: &name }, error).await),
             };
+            self.first_calls.entry(case).or_default().run.get_or_insert(started.elapsed());
             for note in &ran.notes {
                 tracing::debug!(candidate = %self.id, case = name, note, "note of the child");
             }
@@ -217,45 +325,12 @@ impl<'p> Subject<'p> {
         Err(Rejection::new(Gate::Integrity, reason).on_case(name).into())
     }
 
-    /// Times the entry on a case, then has the answer of the last timed call compared.
-    pub(super) async fn time(
-        &mut self,
-        case: usize,
-        seed: u64,
-        timing: Timing,
-    ) -> Result<(Timed, f64), Stop> {
-        let inputs = self.inputs(case, seed).await?;
-        let timed = self.burst(case, &inputs, timing).await?;
-        let error = self.compare(case, seed, &timed.returned, timed.gradients.as_deref()).await?;
-        Ok((timed, error))
-    }
-
-    /// Times the entry on inputs that are in place.
-    pub(super) async fn burst(
-        &mut self,
-        case: usize,
-        inputs: &Value,
-        timing: Timing,
-    ) -> Result<Timed, Stop> {
-        let limit = self.plane.config.limits.call;
-        let started = Instant::now();
-        let timed: Timed = match self.child.time(inputs, &self.call, timing, limit).await {
-            Ok(timed) => timed,
-            Err(error) => {
-                let name = self.plane.contract.cases[case].name.clone();
-                return Err(self.blame(Stage::Timing { case: &name }, error).await);
-            }
-        };
-        self.check_clock(case, &timed, timing, started.elapsed())?;
-        Ok(timed)
-    }
-
     pub(super) async fn inputs(&self, case: usize, seed: u64) -> Result<Value, EvaluateError> {
         let mut referee = self.plane.referee.lock().await;
         referee.inputs(case, &self.plane.contract.cases[case], seed).await
     }
 
-    async fn compare(
+    pub(super) async fn compare(
         &self,
         case: usize,
         seed: u64,
@@ -271,41 +346,5 @@ impl<'p> Subject<'p> {
         let gate = compared.gate.unwrap_or(Gate::Correctness);
         let reason = compared.reason.unwrap_or_else(|| "differs from the reference".into());
         Err(Rejection::new(gate, format!("{reason} (seed {seed})")).on_case(&name.name).into())
-    }
-
-    /// The times that a child reports cannot add up to more than passed here, and there is one
-    /// for each timed call: as many as were asked for, or enough of them by their sum.
-    fn check_clock(
-        &self,
-        case: usize,
-        timed: &Timed,
-        timing: Timing,
-        passed: Duration,
-    ) -> Result<(), Rejection> {
-        let name = &self.plane.contract.cases[case].name;
-        let reported: f64 = timed.device_us.iter().sum();
-        let calls = timed.device_us.len();
-        let whole = calls == timing.repeat as usize
-            || (LEAST_CALLS..timing.repeat as usize).contains(&calls)
-                && reported >= timing.enough_us as f64;
-        let sound = whole && timed.device_us.iter().all(|us| us.is_finite() && *us > 0.0);
-        let passed_us = passed.as_secs_f64() * 1e6;
-        if sound && reported <= passed_us {
-            return Ok(());
-        }
-        let reason = format!(
-            "reported {} timed calls of {reported:.1} µs together; asked for {} calls, and {passed_us:.1} µs passed",
-            timed.device_us.len(),
-            timing.repeat,
-        );
-        Err(Rejection::new(Gate::Integrity, reason).on_case(name))
-    }
-
-    /// The median of the timed calls, microseconds.
-    fn latency(&self, case: usize, timed: &Timed) -> Result<f64, Rejection> {
-        median(&timed.device_us).ok_or_else(|| {
-            Rejection::new(Gate::Integrity, "reported no times")
-                .on_case(&self.plane.contract.cases[case].name)
-        })
     }
 }

@@ -8,8 +8,10 @@ use super::{
     judge::Stop,
     plane::Plane,
     protocol::Timing,
-    statistics::{median, noise_floor, ratio},
+    race::{Entrant, Opponents, Rounds, Times, log_ratios, race},
+    statistics::{median, noise_floor, weighted_ratio},
     subject::Subject,
+    supervision::Trial,
 };
 use crate::kernel::{
     Candidate, CaseComparison, Cost, Gate, Ratio, Rejection, Verdict, Verification,
@@ -34,21 +36,14 @@ pub struct VerifyPlan {
     pub gamma: f64,
     /// Accept a winner that is slower than the baseline on some case.
     pub allow_regression: bool,
-}
-
-/// Times of one case, a value a round, microseconds.
-#[derive(Debug, Default)]
-struct Rounds {
-    candidate: Vec<f64>,
-    baseline: Vec<f64>,
-    eager: Vec<f64>,
-    compile: Vec<f64>,
+    /// The best so far, to race against as well.
+    pub incumbent: Option<Candidate>,
 }
 
 /// Everything measured in a verification.
 #[derive(Debug, Default)]
 struct Measured {
-    cases: Vec<Rounds>,
+    cases: Vec<Times>,
     notes: Vec<String>,
     gpu_seconds: f64,
 }
@@ -62,14 +57,21 @@ impl Plane {
         plan: &VerifyPlan,
     ) -> Result<Verification, EvaluateError> {
         let started = Instant::now();
-        let mut measured = Measured::default();
-        let mut verdict = match self.race(candidate, baseline, plan, &mut measured).await {
+        let mut trial = Trial::begin(self).await;
+        let (raced, mut measured) = loop {
+            let mut measured = Measured::default();
+            let raced = self.race(candidate, baseline, plan, &mut measured).await;
+            if let Some(settled) = trial.settle(raced).await {
+                break (settled, measured);
+            }
+        };
+        let mut verdict = match raced {
             Ok(()) => Verdict::Accepted,
             Err(Stop::Rejected(rejection)) => Verdict::Rejected(rejection),
             Err(Stop::Fault(error)) => return Err(error),
         };
         let comparisons = self.comparisons(&measured);
-        let vs_baseline = self.overall(&measured, |rounds| &rounds.baseline);
+        let vs_baseline = self.overall(&measured, |times| &times.baseline);
         if verdict == Verdict::Accepted
             && let Some(rejection) = performance(vs_baseline, &comparisons, plan)
         {
@@ -88,8 +90,8 @@ impl Plane {
             verdict,
             comparisons,
             vs_baseline,
-            vs_eager: self.overall(&measured, |rounds| &rounds.eager),
-            vs_compile: self.overall(&measured, |rounds| &rounds.compile),
+            vs_eager: self.overall(&measured, |times| &times.eager),
+            vs_compile: self.overall(&measured, |times| &times.compile),
             cost: Cost {
                 gpu_seconds: measured.gpu_seconds,
                 wall_seconds: started.elapsed().as_secs_f64(),
@@ -106,23 +108,14 @@ impl Plane {
         measured: &mut Measured,
     ) -> Result<(), Stop> {
         self.check_policy(candidate)?;
-        let mut challenger = Subject::start(self, candidate).await?;
-        let mut incumbent = match Subject::start(self, baseline).await {
-            Ok(incumbent) => incumbent,
-            Err(stop) => {
-                challenger.end().await;
-                return Err(stop);
-            }
-        };
-        let cases: Vec<usize> = (0..self.contract.cases.len()).collect();
+        let mut field = Field::assemble(self, candidate, baseline, plan).await?;
         let result = async {
-            challenger.compile(&cases, plan.seeds[0]).await?;
-            incumbent.compile(&cases, plan.seeds[0]).await?;
+            let cases: Vec<usize> = (0..self.contract.cases.len()).collect();
+            field.compile(&cases, plan.seeds[0]).await?;
             let turn = self.turn.take().await;
             let mut result = Ok(());
-            for &case in &cases {
-                result =
-                    self.race_case(case, &mut challenger, &mut incumbent, plan, measured).await;
+            for case in cases {
+                result = field.race_case(case, plan, measured).await;
                 if result.is_err() {
                     break;
                 }
@@ -131,123 +124,165 @@ impl Plane {
             result
         }
         .await;
-        challenger.end().await;
-        incumbent.end().await;
+        field.dismiss().await;
         result
     }
 
-    async fn race_case(
-        &self,
-        case: usize,
-        challenger: &mut Subject<'_>,
-        incumbent: &mut Subject<'_>,
-        plan: &VerifyPlan,
-        measured: &mut Measured,
-    ) -> Result<(), Stop> {
-        for &seed in &plan.seeds {
-            let Err(stop) = challenger.check(case, &[seed]).await else { continue };
-            // A probe counts only where the baseline passes it on this device.
-            let Stop::Rejected(rejection) = stop else { return Err(stop) };
-            if rejection.gate == Gate::Build || incumbent.check(case, &[seed]).await.is_ok() {
-                return Err(rejection.into());
-            }
-            let name = &self.contract.cases[case].name;
-            measured.notes.push(format!("case {name}, seed {seed}: the baseline fails it as well"));
-        }
-        // One compared burst each, so that what is timed is right as well, and warm.
-        let seed = plan.seeds[0];
-        challenger.time(case, seed, plan.timing).await?;
-        incumbent.check(case, &[seed]).await?;
-        if case == 0 {
-            challenger.check_kernels_matter(case, seed).await?;
-        }
-
-        let mut rounds = Rounds::default();
-        let mut with_compile = plan.with_pytorch;
-        let started = Instant::now();
-        for round in 0..plan.rounds {
-            if round >= plan.least_rounds && started.elapsed().as_secs_f64() > plan.case_seconds {
-                break;
-            }
-            // New values for every round, the same ones for everybody in it.
-            let round_seed = seed.wrapping_add(u64::from(round)) & 0xffff_ffff;
-            let (candidate, _) = challenger.time(case, round_seed, plan.timing).await?;
-            let inputs = challenger.inputs(case, round_seed).await?;
-            let baseline = incumbent.burst(case, &inputs, plan.timing).await?;
-            push(&mut rounds.candidate, &candidate.device_us);
-            push(&mut rounds.baseline, &baseline.device_us);
-            if !plan.with_pytorch {
-                continue;
-            }
-            let mut referee = self.referee.lock().await;
-            let parameters = &self.contract.cases[case];
-            let eager = referee.time(case, parameters, seed, "eager", plan.timing).await?;
-            push(&mut rounds.eager, &eager.device_us);
-            if with_compile {
-                match referee.time(case, parameters, seed, "compile", plan.timing).await {
-                    Ok(timed) => push(&mut rounds.compile, &timed.device_us),
-                    Err(error) => {
-                        // It is there to compare with, not to be proved.
-                        with_compile = false;
-                        let name = &parameters.name;
-                        measured.notes.push(format!("torch.compile, case {name}: {error}"));
-                    }
-                }
-            }
-        }
-        measured.cases.push(rounds);
-        Ok(())
-    }
-
     fn comparisons(&self, measured: &Measured) -> Vec<CaseComparison> {
-        let compare = |(index, rounds): (usize, &Rounds)| {
+        let compare = |(index, times): (usize, &Times)| {
             Some(CaseComparison {
                 case: self.contract.cases[index].name.clone(),
-                candidate_us: median(&rounds.candidate)?,
-                baseline_us: median(&rounds.baseline)?,
-                eager_us: median(&rounds.eager),
-                compile_us: median(&rounds.compile),
-                vs_baseline: ratio(&log_ratios(&rounds.baseline, &rounds.candidate)?)?,
-                vs_eager: log_ratios(&rounds.eager, &rounds.candidate).and_then(|r| ratio(&r)),
-                vs_compile: log_ratios(&rounds.compile, &rounds.candidate).and_then(|r| ratio(&r)),
-                noise: noise_floor(&rounds.baseline),
+                candidate_us: median(&times.candidate)?,
+                baseline_us: median(&times.baseline)?,
+                eager_us: median(&times.eager),
+                compile_us: median(&times.compile),
+                vs_baseline: times.speedup(&times.baseline)?,
+                vs_eager: times.speedup(&times.eager),
+                vs_compile: times.speedup(&times.compile),
+                incumbent_us: median(&times.incumbent),
+                vs_incumbent: times.speedup(&times.incumbent),
+                disturbed: times.disturbed,
+                noise: noise_floor(&times.baseline),
             })
         };
         measured.cases.iter().enumerate().filter_map(compare).collect()
     }
 
-    /// The speedup over all cases: in each round the weighted mean of the cases' log ratios.
-    /// `None` unless every case has it.
-    fn overall(&self, measured: &Measured, other: fn(&Rounds) -> &Vec<f64>) -> Option<Ratio> {
+    /// The speedup over all cases; `None` unless every case has it.
+    fn overall(&self, measured: &Measured, other: fn(&Times) -> &Vec<f64>) -> Option<Ratio> {
         if measured.cases.len() < self.contract.cases.len() {
             return None;
         }
         let per_case: Vec<Vec<f64>> = measured
             .cases
             .iter()
-            .map(|rounds| log_ratios(other(rounds), &rounds.candidate))
+            .map(|times| log_ratios(other(times), &times.candidate))
             .collect::<Option<_>>()?;
-        let rounds = per_case.iter().map(Vec::len).min()?;
-        let weights: Vec<f64> = self.contract.cases.iter().map(|case| case.weight).collect();
-        let total: f64 = weights.iter().sum();
-        let means: Vec<f64> = (0..rounds)
-            .map(|round| {
-                let sum: f64 = per_case.iter().zip(&weights).map(|(r, w)| r[round] * w).sum();
-                sum / total
-            })
-            .collect();
-        ratio(&means)
+        let weights = self.contract.cases.iter().map(|case| case.weight);
+        let cases: Vec<(&[f64], f64)> = per_case.iter().map(Vec::as_slice).zip(weights).collect();
+        weighted_ratio(&cases)
     }
 }
 
-fn push(times: &mut Vec<f64>, burst: &[f64]) {
-    times.extend(median(burst));
+/// Who races: each in a fresh process.
+struct Field<'p> {
+    plane: &'p Plane,
+    challenger: Subject<'p>,
+    baseline: Subject<'p>,
+    incumbent: Option<Subject<'p>>,
 }
 
-/// Round by round; `None` unless both were timed in every round.
-fn log_ratios(other: &[f64], candidate: &[f64]) -> Option<Vec<f64>> {
-    let whole = !other.is_empty() && other.len() == candidate.len();
-    whole.then(|| other.iter().zip(candidate).map(|(o, c)| (o / c).ln()).collect())
+impl<'p> Field<'p> {
+    async fn assemble(
+        plane: &'p Plane,
+        candidate: &Candidate,
+        baseline: &Candidate,
+        plan: &VerifyPlan,
+    ) -> Result<Self, Stop> {
+        let challenger = Subject::start(plane, candidate).await?;
+        let baseline = match Subject::start(plane, baseline).await {
+            Ok(baseline) => baseline,
+            Err(stop) => {
+                challenger.end().await;
+                return Err(stop);
+            }
+        };
+        let incumbent = match &plan.incumbent {
+            // It was the best, so that it starts; where it does not, the race goes on without it.
+            Some(incumbent) => Subject::start(plane, incumbent).await.ok(),
+            None => None,
+        };
+        Ok(Self { plane, challenger, baseline, incumbent })
+    }
+
+    async fn compile(&mut self, cases: &[usize], seed: u64) -> Result<(), Stop> {
+        self.challenger.compile(cases, seed).await?;
+        self.baseline.compile(cases, seed).await?;
+        if let Some(incumbent) = &mut self.incumbent
+            && incumbent.compile(cases, seed).await.is_err()
+            && let Some(incumbent) = self.incumbent.take()
+        {
+            incumbent.end().await;
+        }
+        Ok(())
+    }
+
+    async fn dismiss(self) {
+        self.challenger.end().await;
+        self.baseline.end().await;
+        if let Some(incumbent) = self.incumbent {
+            incumbent.end().await;
+        }
+    }
+
+    async fn race_case(
+        &mut self,
+        case: usize,
+        plan: &VerifyPlan,
+        measured: &mut Measured,
+    ) -> Result<(), Stop> {
+        let name = &self.plane.contract.cases[case].name;
+        for &seed in &plan.seeds {
+            let Err(stop) = self.challenger.check(case, &[seed]).await else { continue };
+            // A probe counts only where the baseline passes it on this device.
+            let Stop::Rejected(rejection) = stop else { return Err(stop) };
+            let counts =
+                rejection.gate == Gate::Build || self.baseline.check(case, &[seed]).await.is_ok();
+            if counts {
+                return Err(rejection.into());
+            }
+            measured.notes.push(format!("case {name}, seed {seed}: the baseline fails it as well"));
+        }
+        let seed = plan.seeds[0];
+        self.baseline.check(case, &[seed]).await?;
+        if let Some(incumbent) = &mut self.incumbent
+            && incumbent.check(case, &[seed]).await.is_err()
+            && let Some(incumbent) = self.incumbent.take()
+        {
+            incumbent.end().await;
+        }
+        if case == 0 {
+            self.challenger.check_kernels_matter(case, seed).await?;
+        }
+        let opponents = Opponents {
+            baseline: Some(&mut self.baseline),
+            incumbent: self.incumbent.as_mut(),
+            pytorch: plan.with_pytorch,
+        };
+        let entrant = Entrant { subject: &mut self.challenger, seed, case };
+        let times = race(entrant, opponents, plan.timing, plan.rounds()).await?;
+        for (lane, why) in &times.failed {
+            measured.notes.push(format!("{lane}, case {name}: {why}"));
+        }
+        measured.notes.extend(disturbance_note(name, &times));
+        measured.cases.push(times);
+        Ok(())
+    }
+}
+
+impl VerifyPlan {
+    fn rounds(&self) -> Rounds {
+        Rounds {
+            most: self.rounds,
+            least: self.least_rounds,
+            seconds: self.case_seconds,
+            gamma: self.gamma,
+            paired: true,
+        }
+    }
+}
+
+/// What a reader must know of disturbed rounds.
+fn disturbance_note(case: &str, times: &Times) -> Option<String> {
+    let why = times.disturbance.as_ref()?;
+    let kept = match times.disturbed_kept {
+        0 => String::new(),
+        kept => format!(" and {kept} kept, since they did not end"),
+    };
+    Some(format!(
+        "case {case}: {} disturbed rounds thrown away{kept}; the last time {why}",
+        times.disturbed
+    ))
 }
 
 /// The performance gate: γ reached, the interval above 1, and no case slower beyond noise.
@@ -304,6 +339,7 @@ mod tests {
             with_pytorch: false,
             gamma: 1.03,
             allow_regression: false,
+            incumbent: None,
         }
     }
 
@@ -317,6 +353,9 @@ mod tests {
             vs_baseline,
             vs_eager: None,
             vs_compile: None,
+            incumbent_us: None,
+            vs_incumbent: None,
+            disturbed: 0,
             noise,
         }
     }

@@ -1,9 +1,11 @@
-//! Watches the memory and the number of processes of every child. Resource limits of the kernel
-//! do not do it: `RLIMIT_NPROC` does not bind root, and `RLIMIT_AS` breaks CUDA.
+//! Watches the memory, the files and the number of processes of every child. Resource limits of the
+//! kernel do not do it: `RLIMIT_NPROC` does not bind root, `RLIMIT_AS` breaks CUDA, and
+//! `RLIMIT_FSIZE` is for each file.
 
 use std::{
     collections::HashMap,
     fs,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,6 +14,8 @@ use rustix::{
     io::Errno,
     process::{Pid, Signal, kill_process},
 };
+
+use super::held::{Held, folder_bytes};
 
 const INTERVAL: Duration = Duration::from_millis(150);
 
@@ -22,6 +26,8 @@ pub struct Quota {
     pub memory_bytes: u64,
     /// Processes, the child included.
     pub processes: usize,
+    /// What they write to disk, bytes: the scratch folder, and files that have no name any more.
+    pub disk_bytes: u64,
 }
 
 /// The watcher: one task for all children.
@@ -31,6 +37,7 @@ pub(crate) struct Watch(Arc<Mutex<HashMap<i32, Watched>>>);
 #[derive(Debug)]
 struct Watched {
     quota: Quota,
+    scratch: PathBuf,
     excess: Option<String>,
 }
 
@@ -50,14 +57,17 @@ impl Watch {
             loop {
                 tokio::time::sleep(INTERVAL).await;
                 let Some(watched) = weak.upgrade() else { return };
-                Self(watched).enforce();
+                // It reads files; a panic in it would end the watch, and is none of its business.
+                tokio::task::spawn_blocking(move || Self(watched).enforce()).await.ok();
             }
         });
         watch
     }
 
-    pub(crate) fn over(&self, pid: i32, quota: Quota) -> WatchGuard {
-        self.lock().insert(pid, Watched { quota, excess: None });
+    /// Watches over a child whose scratch folder is `scratch`.
+    pub(crate) fn over(&self, pid: i32, scratch: &Path, quota: Quota) -> WatchGuard {
+        let scratch = scratch.to_owned();
+        self.lock().insert(pid, Watched { quota, scratch, excess: None });
         WatchGuard { watch: self.clone(), pid }
     }
 
@@ -66,29 +76,22 @@ impl Watch {
     }
 
     fn enforce(&self) {
-        let mut watched = self.lock();
+        let sound = |watched: &HashMap<i32, Watched>| -> Vec<(i32, Quota, PathBuf)> {
+            let sound = watched.iter().filter(|(_, entry)| entry.excess.is_none());
+            sound.map(|(&pid, entry)| (pid, entry.quota, entry.scratch.clone())).collect()
+        };
+        // Whoever starts or ends a watch does not wait for the reading of files.
+        let watched = sound(&self.lock());
         if watched.is_empty() {
             return;
         }
         let processes = Process::all();
-        for (&pid, entry) in watched.iter_mut().filter(|(_, entry)| entry.excess.is_none()) {
+        for (pid, quota, scratch) in watched {
             let family = descendants(pid, &processes);
-            let quota = entry.quota;
-            let excess = if family.len() > quota.processes {
-                format!(
-                    "ran {} processes at once, more than the {} a candidate may start",
-                    family.len(),
-                    quota.processes
-                )
-            } else if let Some(memory) = memory_above(&family, quota.memory_bytes) {
-                format!(
-                    "used {:.1} GiB of memory, more than the {:.1} GiB a candidate may use",
-                    gib(memory),
-                    gib(quota.memory_bytes)
-                )
-            } else {
-                continue;
-            };
+            let Some(excess) = excess(&family, &scratch, quota) else { continue };
+            let mut watched = self.lock();
+            // Without an entry it is over by now, and its number may be another process's.
+            let Some(entry) = watched.get_mut(&pid) else { continue };
             entry.excess = Some(excess);
             for process in family {
                 if let Some(pid) = Pid::from_raw(process.pid) {
@@ -111,6 +114,33 @@ impl Drop for WatchGuard {
     fn drop(&mut self) {
         self.watch.lock().remove(&self.pid);
     }
+}
+
+/// What a child has too much of, in words.
+fn excess(family: &[Process], scratch: &Path, quota: Quota) -> Option<String> {
+    if family.len() > quota.processes {
+        return Some(format!(
+            "ran {} processes at once, more than the {} a candidate may start",
+            family.len(),
+            quota.processes
+        ));
+    }
+    let held = Held::by(family.iter().map(|process| process.pid));
+    if let Some(memory) = memory_above(family, held.memory_bytes, quota.memory_bytes) {
+        return Some(format!(
+            "used {:.1} GiB of memory, more than the {:.1} GiB a candidate may use",
+            gib(memory),
+            gib(quota.memory_bytes)
+        ));
+    }
+    let disk = held.disk_bytes + folder_bytes(scratch, quota.disk_bytes);
+    (disk > quota.disk_bytes).then(|| {
+        format!(
+            "wrote {:.1} GiB of files, more than the {:.1} GiB a candidate may keep",
+            gib(disk),
+            gib(quota.disk_bytes)
+        )
+    })
 }
 
 fn gib(bytes: u64) -> f64 {
@@ -148,29 +178,53 @@ impl Process {
     /// Its proportional set size: a page that n processes share counts an nth. Nothing for one
     /// that has ended since it was listed; its resident size where the share is not to be had.
     fn share_bytes(&self) -> u64 {
-        let share = |text: &str| -> Option<u64> {
-            let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-            line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
-        };
         match fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid)) {
-            Ok(text) => share(&text).unwrap_or(self.resident_bytes),
+            Ok(text) => text.lines().find_map(share_of).unwrap_or(self.resident_bytes),
             Err(error) => match Errno::from_io_error(&error) {
                 Some(Errno::NOENT | Errno::SRCH) => 0,
                 _ => self.resident_bytes,
             },
         }
     }
+
+    /// The part of that which belongs to files in memory.
+    fn share_of_files_bytes(&self) -> u64 {
+        let Ok(text) = fs::read_to_string(format!("/proc/{}/smaps", self.pid)) else { return 0 };
+        let (mut in_file, mut sum) = (false, 0);
+        for line in text.lines() {
+            // Fields have a colon after their name; a mapping's own line begins with addresses.
+            match line.split_whitespace().next() {
+                Some(word) if word.ends_with(':') => {
+                    sum += share_of(line).filter(|_| in_file).unwrap_or(0);
+                }
+                _ => in_file = line.contains("/memfd:"),
+            }
+        }
+        sum
+    }
 }
 
-/// What the processes hold together, if it is more than `limit`. Forks share most of their pages,
-/// so that the sum of their resident sizes is only the most it can be; the exact count walks page
-/// tables, and is made where it matters.
-fn memory_above(family: &[Process], limit: u64) -> Option<u64> {
+/// The size in a line of `smaps` that tells a proportional set size.
+fn share_of(line: &str) -> Option<u64> {
+    let size = line.strip_prefix("Pss:")?.split_whitespace().next()?;
+    size.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// What the processes hold together, if it is more than `limit`; `files_bytes` is what they hold in
+/// files that exist in memory only, mapped or not. Forks share most of their pages, so that the sum
+/// of their resident sizes is only the most it can be; the exact count walks page tables, and is
+/// made where it matters.
+fn memory_above(family: &[Process], files_bytes: u64, limit: u64) -> Option<u64> {
     let at_most: u64 = family.iter().map(|process| process.resident_bytes).sum();
-    if at_most <= limit {
+    if at_most + files_bytes <= limit {
         return None;
     }
-    let held = family.iter().map(Process::share_bytes).sum();
+    let mapped = |process: &Process| match files_bytes {
+        0 => 0,
+        _ => process.share_of_files_bytes(),
+    };
+    let own: u64 = family.iter().map(|p| p.share_bytes().saturating_sub(mapped(p))).sum();
+    let held = own + files_bytes;
     (held > limit).then_some(held)
 }
 

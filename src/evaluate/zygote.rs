@@ -52,9 +52,24 @@ struct Shared {
     closed: bool,
 }
 
+/// Knows whether the zygote that a child came from still runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    shared: Arc<Mutex<Shared>>,
+    pub(crate) generation: u32,
+}
+
+impl Origin {
+    pub(crate) fn is_gone(&self) -> bool {
+        lock(&self.shared).closed
+    }
+}
+
 /// A running zygote.
 #[derive(Debug)]
 pub(crate) struct Zygote {
+    /// Counts the zygotes of a plane.
+    pub(crate) generation: u32,
     writer: tokio::sync::Mutex<(OwnedWriteHalf, u64)>,
     shared: Arc<Mutex<Shared>>,
     process: tokio::sync::Mutex<process::Child>,
@@ -66,11 +81,12 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 }
 
 impl Zygote {
-    pub(crate) fn new(spawned: Spawned) -> Self {
+    pub(crate) fn new(spawned: Spawned, generation: u32) -> Self {
         let (reader, writer) = spawned.socket.into_split();
         let shared = Arc::new(Mutex::new(Shared::default()));
         tokio::spawn(listen(reader, Arc::clone(&shared)));
         Self {
+            generation,
             writer: tokio::sync::Mutex::new((writer, 1)),
             shared,
             process: tokio::sync::Mutex::new(spawned.process),
@@ -111,7 +127,8 @@ impl Zygote {
             .entry(forked.pid)
             .or_insert_with(|| watch::channel(None).0)
             .subscribe();
-        Ok(ChildProcess::new(forked.pid, ours, exit, scratch.to_owned()))
+        let origin = Origin { shared: Arc::clone(&self.shared), generation: self.generation };
+        Ok(ChildProcess::new(forked.pid, ours, exit, scratch.to_owned(), origin))
     }
 
     /// Forgets a child that has been reaped.
@@ -132,6 +149,11 @@ impl Zygote {
             // Nothing better is left; what it leaves behind was watched by nobody else.
             process.kill().await.ok();
         }
+    }
+
+    /// Ends it at once, its children with it: they die with their parent.
+    pub(crate) async fn kill(self) {
+        self.process.into_inner().kill().await.ok();
     }
 
     async fn request(

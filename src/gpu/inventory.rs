@@ -50,7 +50,7 @@ pub fn inventory() -> Result<Inventory, NoGpu> {
 
 /// By the name that a driver installs; the one without a number comes with development packages
 /// only.
-fn load() -> Result<Nvml, NvmlError> {
+pub(super) fn load() -> Result<Nvml, NvmlError> {
     Nvml::builder().lib_path(OsStr::new("libnvidia-ml.so.1")).init().or_else(|error| match error {
         NvmlError::LibloadingError(_) => Nvml::init(),
         other => Err(other),

@@ -2,10 +2,12 @@
 //! library (NVML), loaded when it is there: a host without NVIDIA is an answer, not an error.
 
 mod inventory;
+mod monitor;
 mod profiler;
 mod visible;
 
 pub use inventory::{Gpu, Inventory, NoGpu, inventory};
+pub use monitor::{Condition, Monitor, NvmlSensor, Sensor, Tenant, named};
 pub use profiler::{ProfilingPermission, find_ncu, profiling_permission};
 pub use visible::{visible, visible_here};
 

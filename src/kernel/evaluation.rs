@@ -97,6 +97,10 @@ pub struct CaseMeasurement {
     pub case: String,
     /// Device time of a call with launches queued ahead, microseconds, median.
     pub latency_us: f64,
+    /// The baseline's in the same rounds, microseconds: over `latency_us` it is the paired
+    /// speedup. `None` where the baseline did not take part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_us: Option<f64>,
     /// Host time of a call, microseconds, median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_us: Option<f64>,
@@ -126,6 +130,11 @@ pub struct BuildFacts {
     pub shared_bytes: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// What one candidate did on one rung.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
@@ -140,8 +149,36 @@ pub struct Evaluation {
     pub build: Vec<BuildFacts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
+    /// Rounds that were thrown away because something disturbed them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disturbed: u32,
     #[serde(default)]
     pub cost: Cost,
+    /// The candidate whose measurement this is: both are the same program, which was not measured
+    /// twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_program_as: Option<CandidateId>,
+    /// On the top rung: what was found out besides times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+}
+
+/// What is known of a survivor besides its times, over the cases of the top rung.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// From the request to compile to the answer of the first call, that is compilation, loading
+    /// and autotuning, milliseconds; the longest over the cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_call_ms: Option<f64>,
+    /// Most device memory that a call took besides its inputs, its outputs included, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_memory_bytes: Option<u64>,
+    /// Whether calls on the same inputs gave the same bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeatable: Option<bool>,
+    /// How accesses outside of tensors were looked for, and that none was found; or why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<String>,
 }
 
 impl Evaluation {
@@ -156,9 +193,14 @@ impl Evaluation {
         }
     }
 
+    /// What was measured on `case`.
+    pub fn case(&self, case: &str) -> Option<&CaseMeasurement> {
+        self.cases.iter().find(|m| m.case == case)
+    }
+
     /// The latency measured on `case`, microseconds.
     pub fn latency_us(&self, case: &str) -> Option<f64> {
-        self.cases.iter().find(|m| m.case == case).map(|m| m.latency_us)
+        self.case(case).map(|m| m.latency_us)
     }
 }
 
@@ -173,6 +215,14 @@ pub struct CaseComparison {
     pub vs_baseline: Ratio,
     pub vs_eager: Option<Ratio>,
     pub vs_compile: Option<Ratio>,
+    /// The best before this candidate, where there is one besides the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incumbent_us: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vs_incumbent: Option<Ratio>,
+    /// Rounds that were thrown away because something disturbed them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disturbed: u32,
     /// Median |log ratio| of the baseline between consecutive rounds: what noise alone does.
     pub noise: f64,
 }

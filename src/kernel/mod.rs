@@ -15,8 +15,8 @@ pub use case::Case;
 pub use contract::{Contract, ContractKind};
 pub use diagnosis::{BottleneckClass, Diagnosis};
 pub use evaluation::{
-    BuildFacts, CaseComparison, CaseMeasurement, Cost, Evaluation, Gate, Rejection, Verdict,
-    Verification,
+    BuildFacts, CaseComparison, CaseMeasurement, Cost, Evaluation, Gate, Observed, Rejection,
+    Verdict, Verification,
 };
 pub use event::{Decision, Event, Outcome, Spend};
 pub use ratio::{Ratio, geometric_mean};

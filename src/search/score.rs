@@ -42,14 +42,16 @@ pub fn latency_us(evaluation: &Evaluation, cases: &[Case]) -> Option<f64> {
 }
 
 /// Weighted mean log ratio of the baseline's latency to the candidate's over the cases that both
-/// measured: above 0 is faster than the baseline. Comparable across rungs. `None` when they share
-/// no case.
+/// measured: above 0 is faster than the baseline. Where the baseline took part in the candidate's
+/// own rounds, its time there counts, so that a device that runs faster or slower by now does not.
+/// Comparable across rungs. `None` when they share no case.
 ///
 /// Within a rung, where all measure the same cases, it orders candidates as the score does.
 pub fn log_ratio(candidate: &Evaluation, baseline: &Evaluation, cases: &[Case]) -> Option<f64> {
     geometric_mean(cases.iter().filter_map(|case| {
-        let ratio = baseline.latency_us(&case.name)? / candidate.latency_us(&case.name)?;
-        Some((ratio, case.weight))
+        let measured = candidate.case(&case.name)?;
+        let against = baseline.latency_us(&case.name)?;
+        Some((measured.baseline_us.unwrap_or(against) / measured.latency_us, case.weight))
     }))
     .map(f64::ln)
 }

@@ -18,6 +18,7 @@ fn evaluation(latencies: &[(&str, f64)]) -> Evaluation {
     let measurement = |(case, latency_us): &(&str, f64)| CaseMeasurement {
         case: (*case).to_owned(),
         latency_us: *latency_us,
+        baseline_us: None,
         host_us: None,
         backward_us: None,
         error: None,
@@ -29,7 +30,10 @@ fn evaluation(latencies: &[(&str, f64)]) -> Evaluation {
         cases: latencies.iter().map(measurement).collect(),
         build: Vec::new(),
         diagnosis: None,
+        disturbed: 0,
         cost: Cost::default(),
+        same_program_as: None,
+        observed: None,
     }
 }
 

@@ -97,7 +97,7 @@ fn regresses(state: &State, number: usize) -> bool {
         return false;
     };
     measured.cases.iter().any(|case| {
-        let before = baseline.latency_us(&case.case);
+        let before = case.baseline_us.or_else(|| baseline.latency_us(&case.case));
         before.is_some_and(|before| case.latency_us > REGRESSION * before)
     })
 }

@@ -131,6 +131,41 @@ class Compiling(unittest.TestCase):
         self.assertIn("row_sums.cubin", made)
         self.assertTrue(any(name.startswith("__triton_launcher") for name in made), made)
 
+    def test_what_makes_no_difference_to_what_runs_is_the_same_program(self):
+        x = tensor("bfloat16", 64, 5000)
+        identity = self.compile(ROWS, x)["identity"]
+        self.assertRegex(identity, "^[0-9a-f]{64}$")
+        loaded = "other=0.0).to(tl.float32)"
+        for same in (
+            ROWS.replace("@triton.jit", "# further down\n\n@triton.jit"),
+            ROWS.replace("BLOCK=1024", "BLOCK=1024, num_warps=4"),  # the default
+            ROWS.replace("tl.zeros((BLOCK,), dtype=tl.float32)", "tl.full((BLOCK,), 0.0, tl.float32)"),
+        ):
+            self.assertEqual(self.compile(same, x)["identity"], identity, same)
+        for other in (
+            ROWS.replace("BLOCK=1024", "BLOCK=2048"),
+            ROWS.replace("BLOCK=1024", "BLOCK=1024, num_warps=8"),
+            ROWS.replace("(x.shape[0],)]", "(x.shape[0], 1 + 1)]"),
+            ROWS.replace("    return out", "    return out.sqrt()"),
+            ROWS.replace("row_sums[(x.shape[0],)](x, out, *x.shape", "row_sums[(x.shape[0],)](x, out, x.shape[0], 4999"),
+            ROWS.replace(loaded, loaded + ".abs()"),
+        ):
+            self.assertNotEqual(other, ROWS)
+            self.assertNotEqual(self.compile(other, x)["identity"], identity, other)
+        self.assertNotEqual(self.compile(ROWS, tensor("bfloat16", 64, 5008))["identity"], identity)
+
+    def test_a_program_that_was_not_seen_in_full_has_no_identity(self):
+        asking = ROWS.replace("    out = ", "    assert x.sum().item() > 0\n    out = ")
+        self.assertIsNone(self.compile(asking, tensor("bfloat16", 64, 5000))["identity"])
+        self.assertIsNone(self.compile(ROWS, tensor("bfloat16", 64, 5000), grads=[0])["identity"])
+
+    def test_descriptors_and_configurations_have_an_identity(self):
+        x = tensor("float32", 64, 64)
+        self.assertIsNotNone(self.compile(MOVE, x)["identity"])
+        product = self.compile(PRODUCT, tensor("bfloat16", 512, 512), tensor("bfloat16", 512, 512))["identity"]
+        fewer = PRODUCT.replace("(64, 4, 3), ", "")
+        self.assertNotEqual(product, self.compile(fewer, tensor("bfloat16", 512, 512), tensor("bfloat16", 512, 512))["identity"])
+
     def test_spills_are_counted(self):
         squeezed = ROWS.replace("BLOCK=1024", "BLOCK=4096, num_warps=1, maxnreg=24")
         (facts,) = self.compile(squeezed, tensor("bfloat16", 64, 50000))["kernels"]

@@ -73,6 +73,25 @@ class Files(Sandbox):
         self.barred(f"open(r'{other.scratch}/planted', 'w').close()")
         other.close()
 
+    def test_shared_buffers_are_written_in_place_and_nothing_else(self):
+        buffer = host.shared / "buffer"
+        buffer.write_bytes(b"12345678")
+        child = host.candidate(
+            f"""
+            import mmap
+            with open(r"{buffer}", "r+b") as file:
+                mmap.mmap(file.fileno(), 8)[0:1] = b"9"
+            def kernel_function(): pass
+            """
+        )
+        child.close()
+        self.assertEqual(buffer.read_bytes(), b"92345678")
+        for attempt in (f"open(r'{buffer}', 'r+b').truncate(0)", f"import os; os.unlink(r'{buffer}')",
+                        f"open(r'{host.shared}/another', 'w').close()"):
+            self.barred(attempt, control=False)
+        self.assertEqual(buffer.read_bytes(), b"92345678")
+        buffer.unlink()
+
     def test_write_to_the_interpreter(self):
         self.barred(f"open(r'{sys.prefix}/planted', 'w').close()")
         (pathlib.Path(sys.prefix) / "planted").unlink()

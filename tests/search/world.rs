@@ -133,6 +133,7 @@ impl Nature {
             CaseMeasurement {
                 case: name.clone(),
                 latency_us,
+                baseline_us: None,
                 host_us: None,
                 backward_us: None,
                 error: None,
@@ -147,7 +148,10 @@ impl Nature {
             verdict: rejection.map_or(Verdict::Accepted, Verdict::Rejected),
             build: Vec::new(),
             diagnosis: None,
+            disturbed: 0,
             cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
+            same_program_as: None,
+            observed: None,
         }
     }
 }

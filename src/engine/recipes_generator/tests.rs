@@ -18,7 +18,10 @@ fn accepted(candidate: &Candidate) -> Evaluation {
         cases: Vec::new(),
         build: Vec::new(),
         diagnosis: None,
+        disturbed: 0,
         cost: Cost::default(),
+        same_program_as: None,
+        observed: None,
     }
 }
 

@@ -5,6 +5,8 @@ import math
 
 import torch
 
+from . import fused
+
 # Elements: few enough that pieces need little memory, many enough that a GPU is not kept waiting for launches.
 _CHUNK = 1 << 24
 
@@ -79,23 +81,46 @@ def deviation(output, expected, rtol, atol):
 
     NaN agrees with NaN, and an infinity with the same one. Indices of complex tensors count real numbers.
     """
-    wide = _wide(expected.dtype)
-    starts, maxima = [], []
-    for start, (got, wanted) in _pieces(output, expected):
-        starts.append(start)
-        maxima.append(_ratio(got.to(wide), wanted.to(wide), rtol, atol).max())
-    if not starts:
+    if not expected.numel():
         return Deviation()
-    found = Deviation()
-    # One transfer for all pieces. The maximum of a piece with a NaN is NaN: a close look decides there.
-    for start, value in zip(starts, torch.stack(maxima).tolist()):
-        if value <= 1:
+    wide, found = _wide(expected.dtype), Deviation()
+    flats = _flat(output), _flat(expected)
+    in_one_pass = fused.compares(*flats)
+    maxima = fused.largest_ratios(*flats, rtol, atol, _CHUNK) if in_one_pass else _maxima(*flats, rtol, atol, wide)
+    # The kernel divides with another rounding: what is close to the limit is looked at like what is beyond.
+    surely_within = 1 - 1e-5 if in_one_pass else 1
+    # One transfer for all pieces. The maximum of a piece with a NaN is none: a close look decides there.
+    for at, value in enumerate(maxima.tolist()):
+        start = at * _CHUNK
+        if value <= surely_within:
             if value > found.error or found.worst is None:
                 found.error = max(found.error, value)
             continue
-        got, wanted = (_flat(t)[start : start + _CHUNK].to(wide) for t in (output, expected))
+        got, wanted = (flat[start : start + _CHUNK].to(wide) for flat in flats)
         _look_closely(found, start, got, wanted, rtol, atol)
     return found
+
+
+def _maxima(output, expected, rtol, atol, wide):
+    pieces = _pieces(output, expected)
+    return torch.stack([_ratio(got.to(wide), wanted.to(wide), rtol, atol).max() for _, (got, wanted) in pieces])
+
+
+def agrees_in_one_pass(largest_ratios, dtype, device):
+    """Whether a function of `fused` finds what is found here, NaN and infinities included."""
+    size = _CHUNK + 3 * fused.STRETCH // 2 + 5
+    generator = torch.Generator(device).manual_seed(1)
+    wanted = torch.randn(size, generator=generator, device=device).to(dtype)
+    got = wanted * (1 + 1e-2 * torch.rand(size, generator=generator, device=device)).to(dtype)
+    for values in ((), (math.nan,), (math.inf,)):
+        for at, value in enumerate(values):
+            got[_CHUNK + at] = value
+        theirs = largest_ratios(got, wanted, 1e-2, 1e-3, _CHUNK)
+        ours = _maxima(got, wanted, 1e-2, 1e-3, torch.float32)
+        ours = torch.where(ours.isnan(), math.inf, ours)
+        if not torch.allclose(theirs, ours, rtol=1e-5, atol=0):
+            return False
+    return True
 
 
 def _ratio(got, wanted, rtol, atol):

@@ -29,16 +29,26 @@ class Answer:
 
 
 class Contents:
-    """A case with a seed: its inputs, what the reference answers, and what is derived from both."""
+    """A case with a seed: its inputs, and when they are asked for, what the reference answers and what is
+    derived from both. Most inputs that a call is timed on are never asked for more. With `like` the inputs are
+    those of the seed, and what a Model holds is that of the other contents."""
 
-    def __init__(self, contract, case, seed):
-        self._contract, self.case, self.seed = contract, case, seed
-        self._problem = _private(contract, case, contract.make(case, seed))
+    def __init__(self, contract, case, seed, like=None):
+        self._contract, self.case, self.seed, self.like = contract, case, seed, like
+        self._problem = problem = self._made()
         self._labelled = self._label(self._problem)
-        self.fingerprints = [fingerprint_tensor(tensor) for _, tensor in self._labelled]
-        self.destinations = set()
-        self.answer = self._answer()
+        # What a compiler may have specialised a call on: dtypes, shapes, strides, and plain values but floats.
+        self.layout = repr([_layout(problem.arguments), _layout(problem.parameters), _layout(problem.init)])
+        self.input_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in self._labelled)
+        self._fingerprints = self._known_answer = None
+        self._destinations = set()
         self._scales, self._truth = {}, None
+
+    def _made(self):
+        contract, case = self._contract, self.case
+        if self.like is None:
+            return _private(contract, case, contract.make(case, self.seed))
+        return _private(contract, case, contract.vary(self.like.problem, case, self.seed))
 
     @staticmethod
     def _label(problem):
@@ -50,16 +60,27 @@ class Contents:
     def problem(self):
         """The inputs; made anew if they were given up to save memory."""
         if self._problem is None:
-            problem = _private(self._contract, self.case, self._contract.make(self.case, self.seed))
+            problem = self._made()
             self._labelled = self._label(problem)
-            if [fingerprint_tensor(tensor) for _, tensor in self._labelled] != self.fingerprints:
+            if self._take_fingerprints() != self.fingerprints:
                 message = f"inputs of case {self.case.name} differ between two calls with seed {self.seed}: draw them "
                 raise self._contract.failure(message + "from a generator that is seeded with `seed`")
             self._problem = problem
         return self._problem
 
     def give_up_inputs(self):
+        _ = self.fingerprints  # to know them again
         self._problem, self._labelled = None, None
+
+    @property
+    def fingerprints(self):
+        """Of the inputs as they were made, in the order of `labels`."""
+        if self._fingerprints is None:
+            self._fingerprints = self._take_fingerprints()
+        return self._fingerprints
+
+    def _take_fingerprints(self):
+        return [fingerprint_tensor(tensor) for _, tensor in self._labelled]
 
     def labels(self):
         """[(label, tensor)] of arguments, then parameters; in the order of `fingerprints`."""
@@ -67,13 +88,27 @@ class Contents:
         return self._labelled
 
     def size(self):
-        inputs = self._labelled or []
-        tensors = [tensor for _, tensor in inputs] + self.answer.tensors() + (self._truth if self._has_truth() else [])
+        tensors = [tensor for _, tensor in self._labelled or []]
+        tensors += self._known_answer.tensors() if self._known_answer is not None else []
+        tensors += self._truth if self._has_truth() else []
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors if tensor is not None)
 
     # ------------------------------------------------------------------------------------------ answers
+    @property
+    def answer(self):
+        if self._known_answer is None:
+            self._known_answer = self._answer()
+        return self._known_answer
+
+    @property
+    def destinations(self):
+        """Positions among `labels` of tensors that take the answer (gpu-mode tasks only)."""
+        _ = self.answer
+        return self._destinations
+
     def _answer(self):
-        contract, problem = self._contract, self._problem
+        contract, problem = self._contract, self.problem
+        _ = self.fingerprints  # before the reference can write to what it is given
         arguments = problem.arguments
         if contract.destinations_allowed:
             arguments = [map_tensors(argument, copy_with_layout) for argument in arguments]
@@ -100,24 +135,24 @@ class Contents:
 
     def _refuse_undeclared_writes(self):
         """The reference got copies of what MUTATES lists and the originals of everything else."""
-        arguments = len(labelled_arguments(self._problem.arguments))
+        arguments = len(labelled_arguments(self.problem.arguments))
         for (label, tensor), before in list(zip(self._labelled, self.fingerprints))[:arguments]:
             if fingerprint_tensor(tensor) != before:
                 raise self._contract.failure(f"the reference writes to {label}: list its position in MUTATES")
 
     def _find_destinations(self, written_to, answer):
         """Tensors of the data that take the answer: written by the reference, or shaped like an output and ignored."""
-        contract, problem = self._contract, self._problem
+        contract, problem = self._contract, self.problem
         after = labelled_arguments(written_to)
         for at, ((_, tensor), before) in enumerate(zip(after, self.fingerprints)):
             if fingerprint_tensor(tensor) != before:
-                self.destinations.add(at)
+                self._destinations.add(at)
             elif any(tensor.shape == o.shape and tensor.dtype == o.dtype for o in answer.outputs):
                 copies = [map_tensors(argument, copy_with_layout) for argument in problem.arguments]
                 changed = replace_tensor(copies, at, tensor + 1 if tensor.dtype != torch.bool else ~tensor)
                 other = run_reference(contract, self.case, self.seed, problem, changed, problem.parameters)
                 if all(torch.equal(a, b) for a, b in zip(other.outputs, answer.outputs)):
-                    self.destinations.add(at)
+                    self._destinations.add(at)
 
     def scale(self, group, at):
         """Root mean square of a tensor of the answer."""
@@ -151,6 +186,17 @@ class Contents:
             if output.dtype.is_floating_point and output.dtype != torch.float64:
                 return f"the reference gives {str(output.dtype).removeprefix('torch.')} even for float64 inputs"
         return answer.outputs + answer.mutated + answer.gradients
+
+
+def _layout(value):
+    """A nest with tensors as (dtype, shape, stride) and floats left out."""
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype), tuple(value.shape), value.stride()
+    if isinstance(value, dict):
+        return {name: _layout(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_layout(item) for item in value]
+    return float if isinstance(value, float) else value
 
 
 def _double(tensor):

@@ -1,12 +1,11 @@
-"""Calling a candidate: once, with everything observed, or many times, timed."""
+"""Calling a candidate once, with everything observed."""
 import torch
 
-from . import codec
+from . import codec, observing, readiness
 from .buffers import OutOfMemory, open_buffer
 from .launches import Launches
-from .poison import poisoned
+from .poison import output_sizes, poisoned
 from .warming import warm_up
-from .timing import time_call
 from .wire import Failure
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -51,6 +50,7 @@ class Caller:
         self._binder = candidate_binder
         self._device = device
         self._memory = Memory(device)
+        self._reserved = False  # whether torch keeps free memory for the next call's outputs
         self._written = []  # which of the flattened arguments the last run wrote its answer over
 
     def attach(self, inputs):
@@ -60,10 +60,19 @@ class Caller:
             warm_up(self._device, {place["dtype"] for place in inputs["outputs"]})
         return {}
 
+    def prepare(self, inputs, binaries, further):
+        """Takes memory for the outputs and `further` bytes, and loads `binaries`: without a launch."""
+        if self._device != "cpu":
+            self._memory.use(inputs["buffers"])
+            self._reserved = readiness.reserve(self._device, output_sizes(inputs["outputs"]), further)
+            readiness.load(binaries, self._device)
+        return {}
+
     def run(self, inputs, call, muted=False):
         """One call: {"returned", "gradients", "launched"}; with `muted` its launches do nothing."""
         bound = self._bind(inputs)
-        with poisoned(self._device, inputs["outputs"]), Launches(muted) as launches:
+        reserved, self._reserved = self._reserved, False  # what a call leaves behind is not as it was
+        with poisoned(self._device, inputs["outputs"], reserved), Launches(muted) as launches:
             result = bound.call()
             self._synchronize()
         answer, differentiable = self._deliver(result, bound, inputs, call)
@@ -72,36 +81,15 @@ class Caller:
         self._synchronize()
         return {**answer, "launched": launches.names}
 
-    def time(self, inputs, call, timing):
-        """Many calls: {"device_us", "host_us", "backward_us", "returned", "gradients"}."""
+    def observe(self, inputs, what):
+        """`rest`, then `memory`: what one call takes; `bounds`: whether it writes outside of what it allocates."""
         bound = self._bind(inputs)
-        last = []
-
-        def once():
-            last[:] = [bound.call()]
-
-        # Every call, the last one too, must find its inputs as they were.
-        arguments = codec.flatten(bound.arguments)
-        kept = [(arguments[at], arguments[at].detach().clone()) for at in self._written]
-
-        def restore():
-            with torch.no_grad():
-                for tensor, before in kept:
-                    tensor.copy_(before)
-
-        measured = time_call(once, self._device, **timing, before=restore if kept else None)
-        answer, differentiable = self._deliver(last[0], bound, inputs, call)
-        backward_us = None
-        if call["grads"] and differentiable:
-            wanted, upstream = self._differentiated(bound, inputs, call)
-
-            def backward():
-                _gradients_of(differentiable, wanted, upstream)
-
-            backward_us = time_call(backward, self._device, **timing)["device_us"]
-        answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
-        self._synchronize()
-        return {**answer, **measured, "backward_us": backward_us}
+        if what == "rest":
+            observing.at_rest(self._device)
+            return {}
+        if what == "memory":
+            return {"extra_bytes": observing.extra_memory(bound.call, self._device, self._synchronize)}
+        return observing.within_bounds(bound.call, self._device, self._synchronize)
 
     def _written_over(self, result, bound, inputs, call):
         """Positions among the flattened arguments of the memory that a call works on in place."""
@@ -130,9 +118,9 @@ class Caller:
 
         Returns the answer so far, and the outputs that gradients flow from, None for those without.
         """
-        outputs = _outputs(result, bound, call)
+        outputs = outputs_of(result, bound, call)
         for tensor in outputs:
-            _require_plain(tensor)
+            require_plain(tensor)
         described = [self._describe(tensor, bound) for tensor in outputs]
         self._land(outputs, inputs["outputs"])
         mutated = [tensor for at in call["mutates"] for tensor in codec.flatten(bound.arguments[at])]
@@ -185,10 +173,10 @@ class Caller:
         wanted, upstream = self._differentiated(bound, inputs, call)
         gradients = [None] * len(wanted)
         if differentiable:
-            gradients = list(_gradients_of(differentiable, wanted, upstream))
+            gradients = list(gradients_of(differentiable, wanted, upstream))
         for gradient, place in zip(gradients, inputs["gradients"]):
             if gradient is not None:
-                _require_plain(gradient)
+                require_plain(gradient)
                 self._land([gradient], [place])
         return [None if gradient is None else self._describe(gradient, bound) for gradient in gradients]
 
@@ -198,13 +186,13 @@ class _Bound:
         self.call, self.arguments, self.weights = call, arguments, weights
 
 
-def _gradients_of(outputs, wanted, upstream):
+def gradients_of(outputs, wanted, upstream):
     pairs = [(output, gradient) for output, gradient in zip(outputs, upstream) if output is not None]
     outputs, upstream = zip(*pairs)
     return torch.autograd.grad(outputs, wanted, upstream, retain_graph=True, allow_unused=True)
 
 
-def _outputs(result, bound, call):
+def outputs_of(result, bound, call):
     """What was returned, flattened. A call that returns None and may write to inputs worked in place:
     its outputs are those inputs."""
     if result is not None:
@@ -212,7 +200,7 @@ def _outputs(result, bound, call):
     return [tensor for at in call["mutates"] for tensor in codec.flatten(bound.arguments[at])]
 
 
-def _require_plain(tensor):
+def require_plain(tensor):
     """A subclass can compute when it is looked at, or answer every comparison with yes."""
     if type(tensor) not in _PLAIN:
         raise Failure("call", f"the call returned a {type(tensor).__module__}.{type(tensor).__qualname__}:"

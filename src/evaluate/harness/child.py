@@ -2,11 +2,11 @@
 import torch
 from triton import knobs
 
-from . import compiling
+from . import compiling, identity
 from .apart import run_apart
 from .binding import Binder
 from .blame import failure
-from .calling import Caller
+from .bursts import BurstCaller
 from .launches import take_first_configurations
 from .loading import load
 from .wire import Failure
@@ -19,7 +19,7 @@ class Child:
     def __init__(self, wire):
         self._wire = wire
         self._candidate = self._device = self._binder = self._caller = None
-        self._notes = []
+        self._notes, self._binaries = [], []
 
     def load(self, request):
         if self._candidate is not None:
@@ -29,12 +29,12 @@ class Child:
             take_first_configurations(self._notes.append)
         self._candidate = load(request)
         self._binder = Binder(self._candidate)
-        self._caller = Caller(self._binder, self._device)
+        self._caller = BurstCaller(self._binder, self._device)
         return {"entry": self._candidate.name, "kernels": self._candidate.kernels()}
 
     def compile(self, request):
         if self._device == "cpu":
-            return {"kernels": [], "skipped": "the interpreter compiles nothing"}
+            return {"kernels": [], "skipped": "the interpreter compiles nothing", "identity": self._source_identity()}
         capability = request.get("capability")
 
         def compile_candidate():
@@ -44,17 +44,39 @@ class Child:
 
         # Apart, since the call on fake tensors may leave some in what the candidate keeps for later. The
         # first real call finds the binaries in Triton's folder.
-        return self._guarded(lambda: run_apart(lambda: self._guarded(compile_candidate), self._wire))
+        compiled = self._guarded(lambda: run_apart(lambda: self._guarded(compile_candidate), self._wire))
+        self._binaries += [binary for binary in compiled.pop("binaries") if binary not in self._binaries]
+        return compiled
+
+    def _source_identity(self):
+        with open(self._candidate.path, encoding="utf-8") as file:
+            return self._guarded(lambda: identity.source(file.read()))
 
     def attach(self, request):
         return self._guarded(lambda: self._caller.attach(request["inputs"]))
+
+    def prepare(self, request):
+        inputs, further = request["inputs"], request.get("flush_bytes", 0)
+        return self._guarded(lambda: self._caller.prepare(inputs, self._binaries, further))
 
     def run(self, request):
         answer = self._guarded(lambda: self._caller.run(request["inputs"], request["call"], request.get("muted", False)))
         return {**answer, "notes": self._notes}
 
+    def observe(self, request):
+        return self._guarded(lambda: self._caller.observe(request["inputs"], request["what"]))
+
+    def ready(self, request):
+        return self._guarded(lambda: self._caller.ready(request["sets"], request["call"], request["timing"]))
+
     def time(self, request):
-        return self._guarded(lambda: self._caller.time(request["inputs"], request["call"], request["timing"]))
+        return self._guarded(lambda: self._caller.burst(request["call"], request["timing"]))
+
+    def pace(self, request):
+        return self._guarded(lambda: self._caller.pace(request["timing"]))
+
+    def deliver(self, request):
+        return self._guarded(lambda: self._caller.deliver(request["number"], request["inputs"], request["call"]))
 
     def _guarded(self, work):
         """What the candidate raises becomes an answer, SystemExit too."""
@@ -72,5 +94,7 @@ def serve(wire):
     """Answers requests until the parent closes the connection."""
     torch.set_grad_enabled(True)
     child = Child(wire)
-    operations = ("load", "compile", "attach", "run", "time")
+    operations = (
+        "load", "compile", "attach", "prepare", "run", "observe", "ready", "time", "pace", "deliver",
+    )
     serve_wire(wire, {name: getattr(child, name) for name in operations})

@@ -107,11 +107,15 @@ def decode_argument(argument, tensor_of):
 
 
 def flatten(value):
-    """The tensors in a nest of lists, tuples and dicts, in order; everything else is left out."""
-    if isinstance(value, torch.Tensor):
+    """The tensors in a nest of lists, tuples and dicts, in order; everything else is left out. Runs no code of
+    classes derived from these."""
+    kind = type(value)
+    if issubclass(kind, torch.Tensor):
         return [value]
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
-        return []
-    return [tensor for item in value for tensor in flatten(item)]
+    for base, items in _ITEMS:
+        if issubclass(kind, base):
+            return [tensor for item in items(value) for tensor in flatten(item)]
+    return []
+
+
+_ITEMS = (dict, dict.values), (list, list.__iter__), (tuple, tuple.__iter__)

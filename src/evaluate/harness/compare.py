@@ -9,6 +9,7 @@ from .agreement import Deviation, deviation, deviation_exact, distance, is_inexa
 from .codec import contiguous_stride, dtype_name
 from .fingerprint import fingerprint
 from .nest import labelled_arguments, rebuild
+from .redzones import breach
 
 # KernelOPT, section 4.4 and appendix B: where the strict comparison fails, a float64 reference tells
 # numerical noise from wrong algorithms. A candidate may be ten times as far from it as the reference; where
@@ -45,6 +46,7 @@ def judge(contract, contents, stage, returned, gradients):
         in_place = _answered_in_place(contract, contents, returned)
         if in_place is None:
             _check_outputs(contract, contents.answer, returned)
+        _check_red_zones(stage)
         _check_inputs_unchanged(contract, contents, stage, in_place)
         # Private copies: a process that still lives cannot change what is judged.
         outputs = [_private(o) for o in stage.outputs] if in_place is None else [_read_input(contents, stage, in_place)]
@@ -134,6 +136,11 @@ def _significant(shape, stride):
 
 
 # ------------------------------------------------------------------------------------------------- inputs
+def _check_red_zones(stage):
+    if (evidence := breach(stage.zones)) is not None:
+        raise Rejected(evidence, "integrity")
+
+
 def _check_inputs_unchanged(contract, contents, stage, in_place):
     for at, (given, before) in enumerate(zip(stage.inputs, contents.fingerprints)):
         allowed = given.argument in contract.mutates or at in contents.destinations or at == in_place

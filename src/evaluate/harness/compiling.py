@@ -5,6 +5,7 @@ stops after compilation. What is compiled stays in Triton's cache in the scratch
 first real call finds it.
 """
 import contextlib
+import importlib
 import os
 import re
 import subprocess
@@ -22,7 +23,7 @@ from triton.runtime.driver import driver as active_driver
 from triton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from triton.runtime.jit import JITFunction
 
-from . import codec
+from . import codec, identity
 from .binding import Binder
 from .blame import describe, failure
 
@@ -85,6 +86,7 @@ def prepare(capability):
     # operation under it counts the GPUs, after which no forked process can use one, and starts threads.
     with contextlib.suppress(Exception):
         _FakeTensorMode(allow_non_fake_inputs=True)
+        importlib.import_module("triton.experimental.gluon.nvidia.hopper")  # the first launch does
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
         before = os.environ.get("TRITON_CACHE_DIR")
         os.environ["TRITON_CACHE_DIR"] = folder
@@ -93,6 +95,8 @@ def prepare(capability):
             get_ptxas_version(capability[0] * 10 + capability[1])
             nvidia.library_dirs()
             nvidia.CudaUtils()
+            # There is one, but each child that asked for it would run the C compiler again.
+            nvidia.CudaUtils.__init__ = lambda _utils: None
         finally:
             if before is None:
                 del os.environ["TRITON_CACHE_DIR"]
@@ -101,11 +105,13 @@ def prepare(capability):
 
 
 def compile_offline(candidate, inputs, call, device, capability):
-    """{"kernels": [{kernel, registers, spills, shared_bytes}], "skipped": None or why something was not compiled}."""
+    """{"kernels": [{kernel, registers, spills, shared_bytes}], "skipped": None or why something was not compiled,
+    "identity": of the program in this case, None where not all of it was seen,
+    "binaries": [[kernel, path, bytes of shared memory]]}."""
     capability = capability or torch.cuda.get_device_capability(device)
-    offline, compiled, skipped = _OfflineDriver(device, capability), {}, []
+    offline, compiled, launches, skipped = _OfflineDriver(device, capability), {}, [], []
     try:
-        with _nothing_launched(offline, compiled), _FakeTensorMode(allow_non_fake_inputs=True):
+        with _nothing_launched(offline, compiled, launches), _FakeTensorMode(allow_non_fake_inputs=True):
             function, _, _ = Binder(candidate).bind(inputs, lambda description: _fake(description, device), device)
             function()
     except _REFUSED as error:
@@ -115,8 +121,20 @@ def compile_offline(candidate, inputs, call, device, capability):
     if call["grads"]:
         skipped.append("kernels of the backward pass are compiled when they are first launched")
     kernels = list(compiled.values())
+    known = launches and None not in launches and not skipped
+    program = identity.digest([offline.get_current_target().arch, _host(candidate), launches]) if known else None
     skipped += _build_launchers(kernels)
-    return {"kernels": [_facts(kernel) for kernel in kernels], "skipped": "; ".join(skipped)[:2000] or None}
+    return {
+        "kernels": [_facts(kernel) for kernel in kernels],
+        "skipped": "; ".join(skipped)[:2000] or None,
+        "identity": program,
+        "binaries": [[kernel.name, _binary(kernel), kernel.metadata.shared] for kernel in kernels],
+    }
+
+
+def _host(candidate):
+    with open(candidate.path, encoding="utf-8") as file:
+        return identity.host_source(file.read())
 
 
 def _fake(description, device):
@@ -129,14 +147,23 @@ def _fake(description, device):
 
 
 @contextlib.contextmanager
-def _nothing_launched(offline, compiled):
-    """While it is entered, a launch compiles only; `compiled` gets each kernel by its hash."""
+def _nothing_launched(offline, compiled, launches):
+    """While it is entered, a launch compiles only; `compiled` gets each kernel by its hash, `launches` what
+    tells each launch from others, or None."""
 
     def compile_only(function, *args, grid, warmup, **kwargs):
         kernel = _compile_or_launch(function, *args, grid=grid, warmup=True, **kwargs)
         if kernel is not None:
             compiled.setdefault(kernel.hash, kernel)
+            launches.append(describe_launch(function, kernel, grid, args, kwargs))
         return kernel
+
+    def describe_launch(function, kernel, grid, args, kwargs):
+        try:
+            binder = function.device_caches[index][-1]
+            return identity.launch(function, kernel, binder, grid, args, kwargs)
+        except Exception:  # the real launch will tell what is wrong, if anything is
+            return None
 
     def make_ptx(backend, source, metadata, *args):
         # Such a kernel cannot be launched, and ptxas can take minutes over it.
@@ -213,9 +240,13 @@ def _build_launchers(kernels):
     return []
 
 
-def _facts(kernel):
+def _binary(kernel):
     (path,) = [path for name, path in kernel.metadata_group.items() if name.endswith(".cubin")]
-    usage = _resource_usage(path).get(kernel.name, {})
+    return path
+
+
+def _facts(kernel):
+    usage = _resource_usage(_binary(kernel)).get(kernel.name, {})
     return {
         "kernel": kernel.name,
         "registers": usage.get("REG", 0),

@@ -148,7 +148,7 @@ def confine(settings, scratch):
         _drop_capabilities(settings.get("profiler", False))
         if abi := landlock_abi():
             write = [*settings["write"], scratch]
-            _enter_landlock(abi, [*settings["read"], *write], write, settings["execute"])
+            _enter_landlock(abi, [*settings["read"], *write], write, settings["execute"], settings.get("map", []))
         if settings["seccomp"] and _seccomp_works():
             _install_filter(bytes.fromhex(settings["seccomp"]))
     except OSError as error:
@@ -165,7 +165,7 @@ def _drop_capabilities(profiler):
     _syscall(_CAPSET, header, (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0))
 
 
-def _enter_landlock(abi, read, write, execute):
+def _enter_landlock(abi, read, write, execute, in_place):
     handled = 0
     for since, rights in _FILES_BY_ABI.items():
         handled |= rights if abi >= since else 0
@@ -180,6 +180,7 @@ def _enter_landlock(abi, read, write, execute):
     _allow(rules, read, handled & _READ)
     _allow(rules, write, handled & ~_EXECUTE & ~_NEVER)
     _allow(rules, execute, handled & _EXECUTE)
+    _allow(rules, in_place, handled & (_READ | _WRITE_FILE))
     _syscall(_LANDLOCK_RESTRICT, rules, 0)
     os.close(rules)
 

@@ -6,12 +6,13 @@ import os
 import platform
 import re
 import sys
+import time
 
 import numpy
 import torch
 import triton
 
-from . import buffers
+from . import agreement, buffers, fingerprint, fused
 from .answers import Contents
 from .audit import audit
 from .compare import judge
@@ -23,6 +24,13 @@ from .timing import time_call
 from .wire import Failure, Wire, end_with_peer, serve
 
 
+# Sets of inputs that a case may have at a time, and the share of the free memory that they may take together.
+_MOST_SETS = {"cpu": 2, "cuda": 8}
+_SHARE_OF_SETS = 8
+# Contents kept beside each other, however small.
+_MOST_CONTENTS = 64
+
+
 class Referee:
     """One contract on one device."""
 
@@ -31,15 +39,21 @@ class Referee:
         self._stages = {}  # by case
         self._contents = collections.OrderedDict()  # by (case, seed), the latest used last
         self._path = list(sys.path)
-        self._memory = 0  # bytes that contents may take
+        self._memory = self._room = 0  # bytes that contents may take, and the sets of one case
+        self._passing = []  # (case, seed) of contents that no other request will ask for
+        self._origins = {}  # (case, seed): the seed of what a Model holds, where it is another
 
     def operations(self):
         named = {
             "open": self.open,
             "inputs": self.inputs,
+            "sets": self.sets,
+            "landing": self.landing,
             "compare": self.compare,
             "time": self.time,
             "audit": self.audit,
+            "checksum": self.checksum,
+            "memory": self.memory,
             "release": self.release,
         }
         return {name: self._mindful(operation) for name, operation in named.items()}
@@ -68,7 +82,11 @@ class Referee:
         self._contract = open_contract(request["test"], device)
         self._exporter = buffers.exporter(device, request["shared"])
         self._numbers = itertools.count()
-        self._memory = _free_bytes(self._contract.device) // 4
+        if self._contract.device.type == "cuda":
+            device = torch.device("cuda", self._contract.device.index or 0)
+            fused.prepare(device, agreement.agrees_in_one_pass, fingerprint.agrees_in_one_pass)
+        free = _free_bytes(self._contract.device)
+        self._memory, self._room = free // 4, free // _SHARE_OF_SETS
         facts = {
             "contract": self._contract.describe(),
             "device_name": _device_name(self._contract.device),
@@ -77,23 +95,49 @@ class Referee:
             "numpy": numpy.__version__,
             "python": platform.python_version(),
         }
+        if self._contract.device.type == "cpu":
+            return facts
+        properties = torch.cuda.get_device_properties(self._contract.device)
+        facts["l2_bytes"] = getattr(properties, "L2_cache_size", None)
         driver = _read("/sys/module/nvidia/version").strip()
-        return {**facts, "driver": driver} if driver and self._contract.device.type == "cuda" else facts
+        return {**facts, "driver": driver} if driver else facts
 
     def inputs(self, request):
         contents = self._contents_for(request)
-        at = request["case"]
-        if at not in self._stages:
-            self._stages[at] = Stage(self._exporter, self._numbers)
-        encoded = self._stages[at].fill(self._contract, contents)
-        if contents.size() > self._memory:
-            contents.give_up_inputs()
+        encoded = self._stage(request).fill(self._contract, contents)
+        self._save_memory(contents)
         return encoded
 
+    def sets(self, request):
+        """Inputs at several addresses at once, of the layout that `like` has: what was compiled for it serves
+        them all. Values of `like` itself where no seed has its layout."""
+        at, deadline = request["case"], time.monotonic() + request["patience_ms"] / 1e3
+        wanted = [(at, seed) for seed in request["seeds"]]
+        self._forget_passing(wanted)
+        like = self._contents_for({"case": at, "seed": request["like"]})
+        most = min(_MOST_SETS[self._contract.device.type], max(1, self._room // max(1, like.input_bytes)))
+        found = []
+        for key in wanted[:most]:
+            if found and time.monotonic() > deadline and key not in self._contents:
+                break
+            contents = self._contents_for({"case": at, "seed": key[1]}, like)
+            if contents.layout == like.layout:
+                found.append(contents)
+        if request.get("passing"):
+            self._passing = [key for key in wanted if key[1] != request["like"]]
+        filled = self._stage(request).fill_sets(self._contract, found or [like])
+        for contents in found:
+            self._save_memory(contents)
+        return {"sets": filled}
+
+    def landing(self, request):
+        landed = self._stage(request).land(self._contract, self._contents_for(request))
+        return landed or self._not_out(request)
+
     def compare(self, request):
-        stage = self._stages.get(request["case"])
-        if stage is None or stage.seed != request["seed"]:
-            raise Failure("internal", f"the inputs of case {request['case']} with seed {request['seed']} are not out")
+        stage = self._stage(request)
+        if stage.seed != request["seed"]:
+            self._not_out(request)
         contents = self._contents_for(request)
         return judge(self._contract, contents, stage, request["returned"], request.get("gradients"))
 
@@ -127,8 +171,33 @@ class Referee:
                 timing.get("enough_us"),
             )
 
+    def checksum(self, request):
+        """Of what lies in the buffers for answers, so that two calls can be held against each other."""
+        stage = self._stages.get(request["case"])
+        if stage is None:
+            raise Failure("internal", f"the inputs of case {request['case']} are not out")
+        answers = stage.outputs + stage.mutated + stage.gradients
+        return {"checksum": f"{hash(tuple(map(fingerprint.fingerprint_tensor, answers))):x}"}
+
+    def memory(self, _request):
+        """What everybody on the device leaves free; None on the cpu, where that says nothing."""
+        device = self._opened().device
+        if device.type != "cuda":
+            return {"free_bytes": None}
+        torch.cuda.empty_cache()
+        return {"free_bytes": _free_bytes(device)}
+
     def audit(self, request):
         return {"mutants": audit(self._opened(), self._contents_for(request))}
+
+    def _stage(self, request):
+        if request["case"] not in self._stages:
+            self._stages[request["case"]] = Stage(self._exporter, self._numbers)
+        return self._stages[request["case"]]
+
+    @staticmethod
+    def _not_out(request):
+        raise Failure("internal", f"the inputs of case {request['case']} with seed {request['seed']} are not out")
 
     def release(self, request):
         stage = self._stages.pop(request["case"], None)
@@ -144,25 +213,52 @@ class Referee:
             raise Failure("internal", "no contract is open")
         return self._contract
 
-    def _contents_for(self, request):
-        """Made at first use, then kept as long as memory allows; the one in use is always kept."""
+    def _contents_for(self, request, like=None):
+        """Made at first use, then kept as long as memory allows; the one in use is always kept. `like` is what it
+        is a variation of."""
         contract = self._opened()
         at, seed = request["case"], request["seed"]
         if not 0 <= at < len(contract.cases):
             raise Failure("internal", f"no case {at}: the contract has {len(contract.cases)}")
         contents = self._contents.pop((at, seed), None)
+        if like is not None and like.seed != seed and contract.holds_state:
+            self._origins[at, seed] = like.seed
+            if contents is not None and contents.like is not like:
+                contents = None
         if contents is None:
-            contents = Contents(contract, contract.cases[at], seed)
+            contents = Contents(contract, contract.cases[at], seed, self._origin(at, seed))
         self._contents[at, seed] = contents
-        while len(self._contents) > 1 and sum(c.size() for c in self._contents.values()) > self._memory:
+        while len(self._contents) > 1 and self._holds_too_much():
             self._contents.popitem(last=False)
         return contents
+
+    def _origin(self, at, seed):
+        """The contents that those of a seed are a variation of, or None."""
+        origin = self._origins.get((at, seed))
+        return None if origin is None else self._contents_for({"case": at, "seed": origin})
+
+    def _holds_too_much(self):
+        held = self._contents.values()
+        return len(held) > _MOST_CONTENTS or sum(contents.size() for contents in held) > self._memory
+
+    def _save_memory(self, contents):
+        if contents.size() > self._memory:
+            contents.give_up_inputs()
+
+    def _forget_passing(self, wanted):
+        for key in self._passing:
+            if key not in wanted:
+                self._contents.pop(key, None)
+                self._origins.pop(key, None)
+        self._passing = []
 
     def _forget_all(self):
         for stage in self._stages.values():
             stage.close()
         self._stages.clear()
         self._contents.clear()
+        self._origins.clear()
+        self._passing = []
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
 

@@ -5,6 +5,7 @@ import ctypes
 import torch
 
 from .codec import dtype_of
+from .readiness import BLOCKS
 
 _PATTERN = 0xFF  # all ones: NaN in every floating-point format, -1 in integers
 # mallopt(3): memory is filled with the complement of the value's lowest byte; 0 turns filling off.
@@ -12,10 +13,11 @@ _M_PERTURB, _FILL_WITH_ONES, _OFF = -6, 0x100, 0
 
 
 @contextlib.contextmanager
-def poisoned(device, outputs):
+def poisoned(device, outputs, reserved=False):
     """While it is entered, memory that torch allocates for tensors like `outputs` (descriptions) is poisoned.
 
-    cuda: blocks of these sizes are filled and freed, and the allocator hands them out again.
+    cuda: blocks of these sizes are filled and freed, and the allocator hands them out again. `reserved`
+    says that it keeps such blocks already, and nothing else that it could hand out.
     cpu: the C library fills what it allocates (all but small blocks that it has in a thread's cache).
     """
     if torch.device(device).type == "cpu":
@@ -29,8 +31,14 @@ def poisoned(device, outputs):
         finally:
             mallopt(_M_PERTURB, _OFF)
         return
-    _poison_freed_blocks(device, [_bytes(output) for output in outputs])
+    # One more than is needed: a candidate may allocate a second tensor of the size.
+    poison_freed_blocks(device, output_sizes(outputs), BLOCKS if reserved else 2, anew=not reserved)
     yield
+
+
+def output_sizes(outputs):
+    """Bytes of each."""
+    return [_bytes(output) for output in outputs]
 
 
 def _bytes(output):
@@ -40,13 +48,15 @@ def _bytes(output):
     return count * dtype_of(output["dtype"]).itemsize
 
 
-def _poison_freed_blocks(device, sizes):
-    torch.cuda.empty_cache()  # what is cached already would be handed out first
+def poison_freed_blocks(device, sizes, copies, anew=True):
+    """Fills `copies` blocks of each size and frees them for the allocator to hand out next; `anew` makes it give
+    back first what it has cached, which it would hand out before these."""
+    if anew:
+        torch.cuda.empty_cache()
     blocks = []
     try:
         for size in sizes:
-            # One more than is needed: a candidate may allocate a second tensor of the size.
-            blocks += [torch.full((size,), _PATTERN, dtype=torch.uint8, device=device) for _ in range(2)]
+            blocks += [torch.full((size,), _PATTERN, dtype=torch.uint8, device=device) for _ in range(copies)]
         torch.cuda.synchronize(device)
     except torch.OutOfMemoryError:
         blocks.clear()

@@ -6,7 +6,9 @@ import torch
 
 from .agreement import is_inexact
 from .codec import contiguous_stride, describe_tensor, encode_argument, extent_bytes, view
+from .contracts.source import is_out_of_memory
 from .nest import span
+from .redzones import GUARD, RedZones
 
 
 @dataclasses.dataclass
@@ -16,70 +18,29 @@ class Input:
     label: str
     memory: torch.Tensor  # flat uint8, from its first element to its last
     argument: int | None
+    zones: RedZones
 
 
-class Stage:
-    """Filled for one seed at a time. Buffers are kept between fills as long as their sizes stay the same."""
+class _Slots:
+    """Buffers that are filled in order, again and again; kept as long as their sizes stay the same."""
 
     def __init__(self, exporter, numbers):
         self._exporter, self._numbers = exporter, numbers
         self._slots = []  # (number, Buffer)
         self._next = 0
-        self.seed = None
-        self._clear()
+        self.zones = []  # around each tensor
 
-    def _clear(self):
-        self.inputs, self.outputs, self.mutated, self.gradients = [], [], [], []
+    def begin(self):
+        self._next = 0
+        self.zones = []
 
-    def close(self):
-        self._clear()
-        self.seed = None
-        for _, buffer in self._slots:
-            buffer.close()
-        self._slots = []
+    def take(self, size, label):
+        """Number of the next buffer and its memory for `size` bytes, between red zones that are named `label`."""
+        number, buffer = self._buffer(-(-max(size, 1) // 16) * 16 + 2 * GUARD)
+        self.zones.append(RedZones(label, buffer.memory, size))
+        return number, buffer.memory
 
-    def fill(self, contract, contents):
-        """Copies the inputs, poisons what takes the answers, and describes everything for a child."""
-        self._clear()
-        self._next, self.seed = 0, None
-        problem, answer = contents.problem, contents.answer
-        encoded = {
-            "case": contract.cases.index(contents.case),
-            "seed": contents.seed,
-            "arguments": [self._encode(contract, a, f"argument {at}", at) for at, a in enumerate(problem.arguments)],
-            "parameters": {n: self._encode(contract, p, f"parameter {n}") for n, p in problem.parameters.items()},
-            "init": [self._encode(contract, value, "an argument of Model") for value in problem.init],
-            "init_seed": problem.init_seed,
-            "outputs": [self._place_answer(tensor, self.outputs) for tensor in answer.outputs],
-            "mutated": [self._place_answer(tensor, self.mutated) for tensor in answer.mutated],
-            "cotangents": [self._place(tensor) for tensor in answer.cotangents],
-            "gradients": [self._place_answer(tensor, self.gradients) for tensor in answer.gradients],
-        }
-        encoded["buffers"] = [buffer.describe(number) for number, buffer in self._slots[: self._next]]
-        for (label, _), given in zip(contents.labels(), self.inputs):
-            given.label = label
-        self.seed = contents.seed
-        if contract.device.type == "cuda":
-            torch.cuda.synchronize(contract.device)  # other processes know nothing of our streams
-        return encoded
-
-    def _encode(self, contract, value, label, argument=None):
-        def place(tensor):
-            description = self._place(tensor, grad=argument in contract.grads)
-            memory = self._slots[self._next - 1][1].memory
-            if argument is not None or label.startswith("parameter "):
-                size = extent_bytes(tensor.shape, tensor.stride(), tensor.element_size())
-                self.inputs.append(Input(label, memory[:size], argument))
-            return description
-
-        try:
-            return encode_argument(value, place)
-        except TypeError as error:
-            raise contract.failure(f"{label}: {error}") from None
-
-    def _slot(self, size):
-        """The next buffer, of `size` bytes rounded up to whole words."""
-        size = -(-max(size, 1) // 16) * 16
+    def _buffer(self, size):
         at, self._next = self._next, self._next + 1
         if at < len(self._slots) and self._slots[at][1].size == size:
             return self._slots[at]
@@ -89,19 +50,151 @@ class Stage:
         self._slots.insert(at, (next(self._numbers), self._exporter.allocate(size)))
         return self._slots[at]
 
-    def _place(self, tensor, grad=False):
-        """Copies a tensor, gaps between its elements included, so that any strides survive."""
-        number, buffer = self._slot(extent_bytes(tensor.shape, tensor.stride(), tensor.element_size()))
-        flat = span(tensor)
-        if flat.numel():
-            memory = flat.view(torch.uint8)
-            buffer.memory[: memory.numel()].copy_(memory)
-        return describe_tensor(number, tensor.dtype, tensor.shape, tensor.stride(), grad=grad)
+    def place(self, tensor, label, grad=False):
+        """Copies a tensor, gaps between its elements included, so that any strides survive; returns its description
+        and its memory."""
+        size = extent_bytes(tensor.shape, tensor.stride(), tensor.element_size())
+        number, memory = self.take(size, label)
+        memory = memory[GUARD : GUARD + size]
+        if size:
+            memory.copy_(span(tensor).view(torch.uint8))
+        return describe_tensor(number, tensor.dtype, tensor.shape, tensor.stride(), GUARD, grad), memory
+
+    def describe(self):
+        return [buffer.describe(number) for number, buffer in self._slots[: self._next]]
+
+    def close(self):
+        for _, buffer in self._slots:
+            buffer.close()
+        self._slots = []
+        self.begin()
+
+
+class _Set:
+    """One set of inputs, filled for one seed at a time."""
+
+    def __init__(self, exporter, numbers):
+        self.slots = _Slots(exporter, numbers)
+        self.seed, self.inputs, self.encoded = None, [], {}
+
+    def fill(self, contract, contents):
+        self.slots.begin()
+        self.seed, self.inputs = None, []
+        problem = contents.problem
+        self.encoded = {
+            "case": contract.cases.index(contents.case),
+            "seed": contents.seed,
+            "arguments": [self._encode(contract, a, f"argument {at}", at) for at, a in enumerate(problem.arguments)],
+            "parameters": {n: self._encode(contract, p, f"parameter {n}") for n, p in problem.parameters.items()},
+            "init": [self._encode(contract, value, "an argument of Model") for value in problem.init],
+            "init_seed": problem.init_seed,
+        }
+        for (label, _), given in zip(contents.labels(), self.inputs):
+            given.label = given.zones.label = label
+        self.seed = contents.seed
+
+    def _encode(self, contract, value, label, argument=None):
+        def place(tensor):
+            description, memory = self.slots.place(tensor, label, grad=argument in contract.grads)
+            if argument is not None or label.startswith("parameter "):
+                self.inputs.append(Input(label, memory, argument, self.slots.zones[-1]))
+            return description
+
+        try:
+            return encode_argument(value, place)
+        except TypeError as error:
+            raise contract.failure(f"{label}: {error}") from None
+
+
+class Stage:
+    """Several sets of inputs at different addresses, so that calls in a row find neither values nor addresses that
+    they know, and one landing for the answer of the call that is to be judged."""
+
+    def __init__(self, exporter, numbers):
+        self._exporter, self._numbers = exporter, numbers
+        self._sets = []
+        self._landing, self._landed = _Slots(exporter, numbers), {}
+        self._clear()
+
+    def _clear(self):
+        self.seed, self.inputs = None, []
+        self.outputs, self.mutated, self.gradients = [], [], []
+        self.zones = []  # around each tensor of the set that was landed for, and around the landing
+
+    def close(self):
+        self._clear()
+        for each in self._sets:
+            each.slots.close()
+        self._landing.close()
+        self._sets, self._landed = [], {}
+
+    # ------------------------------------------------------------------------------------------- filling
+    def fill(self, contract, contents):
+        """One set and the landing: copies the inputs, poisons what takes the answers, describes all for a child."""
+        self._set(0).fill(contract, contents)
+        return self.land(contract, contents)
+
+    def fill_sets(self, contract, found):
+        """A set for each of `found` (Contents), or as many as there is memory for, at least one."""
+        if not self._landed:
+            self.fill(contract, found[0])  # a child must know what answers look like
+        filled = []
+        for at, contents in enumerate(found):
+            try:
+                each = self._set(at)
+                each.fill(contract, contents)
+            except Exception as error:
+                if not filled or not is_out_of_memory(error):
+                    raise
+                self._drop_from(at)
+                break
+            filled.append(each)
+        self._await(contract)
+        return [self._describe(each) for each in filled]
+
+    def land(self, contract, contents):
+        """The landing for the answer to the inputs that `contents` filled a set with; None where it filled none."""
+        self._clear()
+        each = next((each for each in self._sets if each.seed == contents.seed), None)
+        if each is None:
+            return None
+        answer = contents.answer
+        self._landing.begin()
+        self._landed = {
+            "outputs": [self._place_answer(tensor, self.outputs) for tensor in answer.outputs],
+            "mutated": [self._place_answer(tensor, self.mutated) for tensor in answer.mutated],
+            "cotangents": [self._landing.place(tensor, "an upstream gradient")[0] for tensor in answer.cotangents],
+            "gradients": [self._place_answer(tensor, self.gradients) for tensor in answer.gradients],
+        }
+        self.seed, self.inputs = contents.seed, each.inputs
+        self.zones = each.slots.zones + self._landing.zones
+        self._await(contract)
+        return self._describe(each)
+
+    def _set(self, at):
+        if at == len(self._sets):
+            self._sets.append(_Set(self._exporter, self._numbers))
+        return self._sets[at]
+
+    def _drop_from(self, at):
+        for each in self._sets[at:]:
+            each.slots.close()
+        del self._sets[at:]
+
+    def _describe(self, each):
+        """Names every buffer of the case, so that a child keeps all of them open."""
+        buffers = [buffer for other in self._sets for buffer in other.slots.describe()] + self._landing.describe()
+        return {**each.encoded, **self._landed, "buffers": buffers}
+
+    @staticmethod
+    def _await(contract):
+        if contract.device.type == "cuda":
+            torch.cuda.synchronize(contract.device)  # other processes know nothing of our streams
 
     def _place_answer(self, tensor, group):
-        number, buffer = self._slot(tensor.numel() * tensor.element_size())
-        description = describe_tensor(number, tensor.dtype, tensor.shape, contiguous_stride(tensor.shape))
-        group.append(view(buffer.memory, description))
+        number, memory = self._landing.take(tensor.numel() * tensor.element_size(), "the buffer for an answer")
+        description = describe_tensor(number, tensor.dtype, tensor.shape, contiguous_stride(tensor.shape), GUARD)
+        group.append(view(memory, description))
         poison(group[-1])
         return description
 

@@ -3,6 +3,7 @@
 Shared by the referee and the child. Everything that measures is bound when this module is imported,
 before any foreign code runs in the process; what was patched later in torch or time is not used.
 """
+import ctypes
 import time
 
 import torch
@@ -13,9 +14,11 @@ _zero = torch.Tensor.zero_
 _Event = torch.cuda.Event
 _record = torch.cuda.Event.record
 _elapsed_ms = torch.cuda.Event.elapsed_time
+_await_event = torch.cuda.Event.synchronize
 _synchronize = torch.cuda.synchronize
 _current_stream = torch.cuda.current_stream
 _sleep = torch.cuda._sleep
+_library = ctypes.CDLL
 _sorted, _float, _range, _max, _min, _len, _sum, _int = sorted, float, range, max, min, len, sum, int
 _inf = float("inf")
 
@@ -24,82 +27,124 @@ _CYCLES_PER_US = 2000
 # The wait covers the host time of a call twice over and this much for everything else.
 _SLACK_US = 30
 _LONGEST_WAIT_US = 100_000
-# Launches wait in a queue of about a thousand; the host must not be stopped by a full one.
-_QUEUED = 16
 # Fewer calls than this have no median worth the name, however long they take.
-_LEAST_CALLS = 3
+LEAST_CALLS = 3
 
 
-def _median(values):
+def median(values):
     ordered = _sorted(values)
     middle = _len(ordered) // 2
     return ordered[middle] if _len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
-def time_call(fn, device, warmup, repeat, flush_bytes, enough_us=None, before=None):
-    """Times `fn()`, with `before()` ahead of each call and outside what is timed; returns {"device_us": [one per call], "host_us": median of the host time of a call}.
+def wait_for(host_us):
+    """How long the device is kept waiting while the host queues a call that takes it `host_us`."""
+    return _min(2 * host_us + _SLACK_US, _LONGEST_WAIT_US)
 
-    At most `repeat` calls are timed; fewer, but not under 3, where the calls so far took `enough_us` together.
 
-    cuda: every repeat waits behind a sleeping kernel until the host has queued it, so that the events
-    enclose device time alone; before it, `flush_bytes` are written to drive its data out of the L2 cache.
+def enough(spent, enough_us):
+    """Whether the calls so far took `enough_us` together, and are not too few."""
+    return _len(spent) >= LEAST_CALLS and _sum(spent) >= (enough_us or _inf)
+
+
+class Lap:
+    """One timed call: what it returned, its time on the device and on the host, and for how long the device
+    went on with something after the caller's stream was done; microseconds."""
+
+    __slots__ = ("result", "device_us", "host_us", "tail_us")
+
+    def __init__(self, result, device_us, host_us, tail_us):
+        self.result, self.device_us, self.host_us, self.tail_us = result, device_us, host_us, tail_us
+
+
+class Stopwatch:
+    """Times single calls on one device.
+
+    cuda: a call waits behind a sleeping kernel of `wait_us` until the host has queued it, so that the events
+    enclose device time alone; before it, `flush_bytes` are written to drive its data out of the L2 cache. Then
+    the whole device is waited for: no work of one call can hide in the wait of the next.
     cpu: device time is the host's clock around the call, and nothing is flushed.
     """
-    if torch.device(device).type == "cpu":
-        return _time_on_host(fn, warmup, repeat, enough_us or _inf, before or _nothing)
-    return _time_on_device(fn, torch.device(device), warmup, repeat, flush_bytes, enough_us or _inf, before or _nothing)
+
+    def __init__(self, device, flush_bytes):
+        self._device = torch.device(device)
+        self.lap = self._on_host if self._device.type == "cpu" else self._on_device
+        if self._device.type == "cpu":
+            return
+        self._flush = _empty(flush_bytes, dtype=torch.uint8, device=self._device) if flush_bytes else None
+        self._cycles = _SLACK_US * _CYCLES_PER_US
+        self._begin, self._end = _Event(enable_timing=True), _Event(enable_timing=True)
+        self._forget_persisting = _persisting_reset()
+
+    def wait(self, wait_us):
+        """Sets for how long the device waits before each call."""
+        self._cycles = _int(_max(wait_us, _SLACK_US) * _CYCLES_PER_US)
+
+    def _on_host(self, fn):
+        start = _now()
+        result = fn()
+        spent = (_now() - start) / 1e3
+        return Lap(result, spent, spent, 0.0)
+
+    def _on_device(self, fn):
+        stream = _current_stream(self._device)
+        self._forget_persisting()
+        _sleep(self._cycles)
+        if self._flush is not None:
+            _zero(self._flush)
+        _record(self._begin, stream)
+        start = _now()
+        result = fn()
+        host_us = (_now() - start) / 1e3
+        _record(self._end, stream)
+        _await_event(self._end)
+        done = _now()
+        _synchronize(self._device)
+        tail_us = (_now() - done) / 1e3
+        return Lap(result, _float(_elapsed_ms(self._begin, self._end)) * 1e3, host_us, tail_us)
 
 
 def _nothing():
     pass
 
 
-def _enough(spent, enough_us):
-    return _len(spent) >= _LEAST_CALLS and _sum(spent) >= enough_us
+def _persisting_reset():
+    """What makes lines that were asked to stay in the L2 cache ordinary ones; does nothing where the driver has
+    no such call or refuses it."""
+    try:
+        reset = _library("libcuda.so.1").cuCtxResetPersistingL2Cache
+    except (OSError, AttributeError):
+        return _nothing
+    return reset if reset() == 0 else _nothing
 
 
-def _time_on_host(fn, warmup, repeat, enough_us, before):
-    for _ in _range(warmup):
-        before()
-        fn()
-    spent = []
-    while _len(spent) < repeat and not _enough(spent, enough_us):
-        before()
+def warm(fn, device, calls):
+    """Calls `fn()` that often, at least once; the host time of the last one, since the first may compile."""
+    on_device, host_us = torch.device(device).type != "cpu", 0.0
+    for _ in _range(_max(calls, 1)):
+        if on_device:
+            _synchronize(device)
         start = _now()
         fn()
-        spent.append((_now() - start) / 1e3)
-    return {"device_us": spent, "host_us": _median(spent)}
+        host_us = (_now() - start) / 1e3
+    if on_device:
+        _synchronize(device)
+    return host_us
 
 
-def _time_on_device(fn, device, warmup, repeat, flush_bytes, enough_us, before):
-    flush = _empty(flush_bytes, dtype=torch.uint8, device=device) if flush_bytes else None
-    host_us = call_us = 0.0
-    for _ in _range(_max(warmup, 1)):
-        before()
-        _synchronize(device)
-        start = _now()
-        fn()
-        host_us = (_now() - start) / 1e3  # the last one counts: the first may compile
-        _synchronize(device)
-        call_us = (_now() - start) / 1e3
+def time_call(fn, device, warmup, repeat, flush_bytes, enough_us=None):
+    """Times `fn()`: {"device_us": [one per call], "host_us": median of the host time of a call}.
 
-    wait_us = _min(2 * host_us + _SLACK_US, _LONGEST_WAIT_US)
-    queued = _min(_QUEUED, _max(_LEAST_CALLS, _int(enough_us / call_us))) if enough_us < _inf else _QUEUED
-    stream, device_us, host = _current_stream(device), [], []
-    while _len(device_us) < repeat and not _enough(device_us, enough_us):
-        pairs = []
-        for _ in _range(_min(queued, repeat - _len(device_us))):
-            begin, end = _Event(enable_timing=True), _Event(enable_timing=True)
-            before()
-            _sleep(_int(wait_us * _CYCLES_PER_US))
-            if flush is not None:
-                _zero(flush)
-            _record(begin, stream)
-            start = _now()
-            fn()
-            host.append((_now() - start) / 1e3)
-            _record(end, stream)
-            pairs.append((begin, end))
-        _synchronize(device)
-        device_us += [_float(_elapsed_ms(begin, end)) * 1e3 for begin, end in pairs]
-    return {"device_us": device_us, "host_us": _median(host)}
+    At most `repeat` calls are timed; fewer, but not under 3, where the calls so far took `enough_us` together.
+    """
+    on_device = torch.device(device).type != "cpu"
+    host_us = warm(fn, device, warmup) if on_device or warmup else 0.0
+    stopwatch = Stopwatch(device, flush_bytes)
+    stopwatch.wait(wait_for(host_us))
+    device_us, host = [], []
+    while _len(device_us) < repeat and not enough(device_us, enough_us):
+        lap = stopwatch.lap(fn)
+        device_us.append(lap.device_us)
+        host.append(lap.host_us)
+        lap.result = None
+    return {"device_us": device_us, "host_us": median(host)}

@@ -86,6 +86,10 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub execute: Vec<PathBuf>,
+    /// Folders whose files may be read and written in place, but not made, removed or cut short:
+    /// the referee has them mapped, and would die of a missing page. Candidates only.
+    #[serde(default)]
+    pub map: Vec<PathBuf>,
     /// Go on where the kernel enforces only a part.
     #[serde(default)]
     pub best_effort: bool,
@@ -111,6 +115,8 @@ impl Policy {
     /// of a writable `/proc` is a way out of the sandbox.)
     pub fn candidate(ground: &Ground, tools: &Toolchain) -> Self {
         let mut policy = Self::on(ground, SYSTEM_WITHOUT_PROGRAMS);
+        policy.write.retain(|path| !ground.writable.contains(path));
+        policy.map = ground.writable.clone();
         policy.write.push("/proc/self".into());
         policy.read.extend(tools.programs.iter().cloned());
         policy.execute = tools.programs.clone();
@@ -125,6 +131,7 @@ impl Policy {
             read: read.chain(devices.iter().chain(&ground.writable).cloned()).collect(),
             write: ground.writable.iter().chain(&devices).cloned().collect(),
             execute: Vec::new(),
+            map: Vec::new(),
             best_effort: ground.best_effort,
             profiler: ground.profiler,
         }

@@ -123,7 +123,8 @@ fn a_candidate_reads_its_packages_but_neither_home_nor_programs() {
         assert!(!policy.read.contains(&hidden.into()), "{hidden}");
     }
     assert_eq!(policy.execute, [PathBuf::from("/usr/bin/ld")]);
-    assert!(policy.write.contains(&"/tmp/shared".into()));
+    assert!(policy.map.contains(&"/tmp/shared".into()));
+    assert!(!policy.write.contains(&"/tmp/shared".into()));
     assert!(policy.write.contains(&"/proc/self".into()));
     assert!(!policy.write.contains(&"/proc".into()), "/proc/sys is a way out for root");
     assert!(
@@ -201,6 +202,7 @@ fn a_confinement_reads_as_the_protocol_says() {
             "read",
             "write",
             "execute",
+            "map",
             "best_effort",
             "profiler",
             "seccomp",

@@ -52,6 +52,13 @@ class Contract:
         """The Problem of `case` with `seed`; the same values every time."""
         raise NotImplementedError
 
+    # Whether a Model holds something that stays as it is from call to call.
+    holds_state = False
+
+    def vary(self, problem, case, seed):
+        """A Problem with the inputs of `seed` and what a Model holds as in `problem`."""
+        return self.make(case, seed)
+
     def reference(self, problem, arguments, parameters):
         """The answer for these inputs, in whatever nest the contract returns it; may write to `arguments`."""
         raise NotImplementedError

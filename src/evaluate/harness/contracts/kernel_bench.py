@@ -1,6 +1,7 @@
 """The form of KernelBench and KernelAgent: Model, get_inputs, get_init_inputs."""
 
 import copy
+import dataclasses
 
 import torch
 
@@ -17,6 +18,7 @@ class KernelBench(Contract):
     """One case. A candidate is kernel_function, with weights bound by name, or a class ModelNew."""
 
     kind = "kernel_bench"
+    holds_state = True
 
     def __init__(self, path, device):
         super().__init__(path, device)
@@ -41,6 +43,9 @@ class KernelBench(Contract):
         inputs = self._inputs(seed)
         self.check_positions(inputs)
         return Problem(inputs, {**parameters, **_constants(model)}, init, seed, model)
+
+    def vary(self, problem, case, seed):
+        return dataclasses.replace(problem, arguments=self._inputs(seed))
 
     def _model(self, seed):
         """Made on the CPU, as the candidate's is, so that the same seed gives the same weights."""

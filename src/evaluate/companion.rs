@@ -1,0 +1,80 @@
+//! The baseline, kept warm in a child of its own for the rungs that time it beside a candidate: it
+//! is imported, compiled and given a device context once a plane and not once an evaluation.
+
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::{child::ChildProcess, judge::Stop, plane::Plane, subject::Subject, watch::WatchGuard};
+use crate::kernel::Candidate;
+
+/// A place for the baseline's child.
+#[derive(Debug, Default)]
+pub(super) struct Companion(Mutex<Option<Resting>>);
+
+/// The baseline between two evaluations.
+#[derive(Debug)]
+struct Resting {
+    child: ChildProcess,
+    watch: WatchGuard,
+    /// Cases that it is compiled for.
+    compiled: Vec<usize>,
+}
+
+/// The baseline, lent to one evaluation. Goes back with [`Borrowed::give_back`].
+#[derive(Debug)]
+pub(super) struct Borrowed<'p> {
+    pub(super) subject: Subject<'p>,
+    /// It broke down: a new one is made when it is wanted again.
+    pub(super) failed: bool,
+    compiled: Vec<usize>,
+    place: MutexGuard<'p, Option<Resting>>,
+}
+
+impl Plane {
+    /// The baseline, ready to be called on `cases`; `None` where that fails, which is no fault of
+    /// the candidate that it was to be compared with.
+    pub(super) async fn borrow_baseline(&self, cases: &[usize], seed: u64) -> Option<Borrowed<'_>> {
+        let mut place = self.companion.0.lock().await;
+        let baseline = Candidate::baseline(self.config.target.text.clone());
+        let (mut subject, mut compiled) = match place.take() {
+            Some(Resting { child, watch, compiled }) => {
+                (Subject::of(self, child, watch, &baseline), compiled)
+            }
+            None => (note(Subject::start(self, &baseline).await)?, Vec::new()),
+        };
+        let new: Vec<usize> =
+            cases.iter().copied().filter(|case| !compiled.contains(case)).collect();
+        if !new.is_empty() {
+            if note(subject.compile(&new, seed).await).is_none() {
+                subject.end().await;
+                return None;
+            }
+            compiled.extend(new);
+        }
+        Some(Borrowed { subject, failed: false, compiled, place })
+    }
+}
+
+impl Borrowed<'_> {
+    /// Back to its place, for the next one.
+    pub(super) async fn give_back(mut self) {
+        if self.failed {
+            return self.subject.end().await;
+        }
+        let Subject { child, watch, .. } = self.subject;
+        *self.place = Some(Resting { child, watch, compiled: self.compiled });
+    }
+}
+
+fn note<T>(result: Result<T, Stop>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(Stop::Rejected(rejection)) => {
+            tracing::debug!(%rejection, "the baseline cannot take part");
+            None
+        }
+        Err(Stop::Fault(error)) => {
+            tracing::debug!(%error, "the baseline cannot take part");
+            None
+        }
+    }
+}

@@ -1,0 +1,256 @@
+"""Bursts: calls of a candidate in a row, each on inputs that it has not seen, timed.
+
+What a call returned is looked at and copied away at once, before anything of the candidate's can run again:
+an answer that comes later, or with the next call, is not in the copy. A few of the copies, drawn at random, are
+kept until the parent has said which one it wants to see. Functions that this rests on are bound when the module
+is imported, before the candidate is.
+"""
+import collections
+import random
+
+import torch
+
+from . import codec, timing
+from .calling import Caller, gradients_of, outputs_of, require_plain
+from .poison import poison_freed_blocks
+from .wire import Failure
+
+_draw = random.SystemRandom().randrange
+_copy = torch.Tensor.copy_
+_clone = torch.Tensor.clone
+_detach = torch.Tensor.detach
+_memory_info = torch.cuda.mem_get_info
+_no_grad = torch.no_grad
+_flatten = codec.flatten
+_len, _range, _min, _max = len, range, min, max
+
+# Results that stay alive so that the allocator gives other addresses to the next calls, and their bytes together.
+_ALIVE, _ALIVE_BYTES = 8, 4 << 30
+
+
+class _Kept:
+    """What one call of a burst returned and wrote, copied right after it."""
+
+    __slots__ = ("call", "at", "outputs", "mutated", "returned", "result")
+
+
+class _Ready:
+    """Sets of inputs that calls are bound to, and the room for what they return."""
+
+    def __init__(self, sets, bound):
+        self.sets, self.bound = sets, bound
+        self.originals = []  # per set: (tensor that a call writes to, its copy)
+        self.room = []  # flat buffers that take copies, one a kept call; None where there is no memory for one
+        self.alive = 1
+
+
+class BurstCaller(Caller):
+    """A Caller that also times."""
+
+    def __init__(self, binder, device):
+        super().__init__(binder, device)
+        self._ready, self._kept, self._steps = None, [], []  # steps: per call of a burst, whether it was copied
+        self._room, self._stopwatch = (None, []), (None, None)
+
+    def ready(self, sets, call, plan):
+        """Everything that need not be on the clock: buffers, bindings, room for answers; then `warmup` calls on the
+        first set. {"host_us": of the last of these, or null}."""
+        self._kept, self._steps = [], []
+        ready = self._ready = _Ready(sets, [self._bind(inputs) for inputs in sets])
+        if self._stopwatch[0] != plan["flush_bytes"]:
+            self._stopwatch = plan["flush_bytes"], timing.Stopwatch(self._device, plan["flush_bytes"])
+        self._make_room(ready, sets[0], plan)
+        if plan["repeat"] > _len(sets) or plan["warmup"] > 1:
+            ready.originals = [self._originals(bound) for bound in ready.bound]
+        host_us = None
+        if plan["warmup"]:
+
+            def once():
+                self._restore(0)
+                ready.bound[0].call()
+
+            host_us = timing.warm(once, self._device, plan["warmup"])
+            self._restore(0)
+        self._synchronize()
+        return {"host_us": host_us}
+
+    def burst(self, call, plan):
+        """At most `repeat` calls on the sets in turn: {"device_us", "host_us", "tail_us", "kept", "backward_us"}."""
+        ready, stopwatch = self._open(plan)
+        self._kept, self._steps = [], []
+        alive = collections.deque(maxlen=ready.alive)
+        spent, host, tails = [], [], []
+        while _len(spent) < plan["repeat"] and not timing.enough(spent, plan["enough_us"]):
+            number = _len(spent)
+            at = number % _len(ready.sets)
+            if number >= _len(ready.sets):
+                self._restore(at)
+            lap = stopwatch.lap(ready.bound[at].call)
+            self._keep(number, at, lap.result, call)
+            spent.append(lap.device_us)
+            host.append(lap.host_us)
+            tails.append(lap.tail_us)
+            alive.append(lap.result)
+        backward_us = self._time_backward(alive, call, plan, _len(spent))
+        return {
+            "device_us": spent,
+            "host_us": timing.median(host),
+            "tail_us": tails,
+            "backward_us": backward_us,
+            "kept": [{"call": kept.call, "set": kept.at} for kept in self._kept],
+        }
+
+    def pace(self, plan):
+        """What the last burst took besides its calls: the same once more without them. The parent's clock is what
+        matters here, so that nothing is told."""
+        ready, stopwatch = self._open(plan)
+        spares = self._spares()
+        for number, copied in enumerate(self._steps):
+            if number >= _len(ready.sets):
+                self._restore(number % _len(ready.sets))
+            stopwatch.lap(_nothing)
+            if copied:
+                for spare, source in spares:
+                    _copy(spare, source)
+        self._synchronize()
+        return {}
+
+    def deliver(self, number, inputs, call):
+        """Copies what call `number` of the last burst returned to where it is awaited; describes it."""
+        kept = next((kept for kept in self._kept if kept.call == number), None)
+        if kept is None:
+            raise Failure("internal", f"call {number} of the last burst was not kept")
+        self._memory.use(inputs["buffers"])
+        self._land(kept.outputs, inputs["outputs"])
+        self._land(kept.mutated, inputs["mutated"])
+        gradients = None
+        if call["grads"]:
+            bound = self._ready.bound[kept.at]
+            floating = [tensor for tensor in outputs_of(kept.result, bound, call) if tensor.is_floating_point()]
+            flowing = [tensor if tensor.requires_grad else None for tensor in floating]
+            flowing = flowing if any(tensor is not None for tensor in flowing) else []
+            gradients = self._gradients(flowing, bound, inputs, call)
+        self._synchronize()
+        return {"returned": kept.returned, "gradients": gradients}
+
+    # ----------------------------------------------------------------------------------------- keeping
+    def _keep(self, number, at, result, call):
+        """Looks at what a call returned and, drawn evenly among the calls so far, copies it."""
+        bound = self._ready.bound[at]
+        outputs = outputs_of(result, bound, call)
+        for tensor in outputs:
+            require_plain(tensor)
+        place = number if number < _len(self._ready.room) else _draw(number + 1)
+        self._steps.append(place < _len(self._ready.room))
+        if not self._steps[-1]:
+            return
+        kept = _Kept()
+        self._kept[place : place + 1] = [kept]
+        kept.call, kept.at = number, at
+        kept.result = result if call["grads"] else None
+        kept.returned = [self._describe(tensor, bound) for tensor in outputs]
+        mutated = [tensor for position in call["mutates"] for tensor in _flatten(bound.arguments[position])]
+        buffers = _Pieces(self._ready.room[place])
+        with _no_grad():
+            kept.outputs = [buffers.copy(tensor) for tensor in outputs]
+            kept.mutated = [buffers.copy(tensor) for tensor in mutated]
+
+    def _spares(self):
+        """[(memory, copy of something kept)]: to do the work of copying again."""
+        if not self._kept:
+            return []
+        copies = self._kept[0].outputs + self._kept[0].mutated
+        try:
+            return [(torch.empty_like(tensor), tensor) for tensor in copies]
+        except torch.OutOfMemoryError:
+            return []
+
+    def _make_room(self, ready, inputs, plan):
+        """Allocates what copies go to, and poisons blocks for the calls to write their answers to: nothing is
+        allocated by the driver while a call is timed."""
+        places = [_bytes_of(place) for place in inputs["outputs"] + inputs["mutated"]]
+        size, on_device = _max(16, sum(map(_padded, places))), self._device != "cpu"
+        fresh = self._room[0] != (size, plan["keep"])
+        if fresh:
+            self._room = None, []
+            buffers = plan["keep"]
+            if on_device:
+                buffers = _min(buffers, _memory_info(self._device)[0] // 8 // size)
+            made = [torch.empty(size, dtype=torch.uint8, device=self._device) for _ in _range(buffers)]
+            self._room = (size, plan["keep"]), made or [None] * _min(1, plan["keep"])
+        ready.room = self._room[1]
+        if on_device:
+            outputs = [_bytes_of(place) for place in inputs["outputs"]]
+            ready.alive = _max(1, _min(_ALIVE, plan["repeat"], _ALIVE_BYTES // _max(1, sum(outputs))))
+            poison_freed_blocks(self._device, outputs, ready.alive + 2, anew=fresh)
+
+    # ---------------------------------------------------------------------------------------- restoring
+    def _originals(self, bound):
+        """Every call must find its inputs as they were: copies of those that calls write to."""
+        arguments = _flatten(bound.arguments)
+        return [(arguments[at], _clone(_detach(arguments[at]))) for at in self._written if at < _len(arguments)]
+
+    def _restore(self, at):
+        if self._ready.originals:
+            with _no_grad():
+                for tensor, before in self._ready.originals[at]:
+                    _copy(tensor, before)
+
+    # ---------------------------------------------------------------------------------------- gradients
+    def _time_backward(self, alive, call, plan, calls):
+        """Times the backward pass of the last calls, whose graphs are still there; None without gradients."""
+        if not call["grads"]:
+            return None
+        ready, passes = self._ready, []
+        for result, number in zip(alive, _range(calls - _len(alive), calls)):
+            at = number % _len(ready.sets)
+            outputs = outputs_of(result, ready.bound[at], call)
+            flowing = [t if t.requires_grad else None for t in outputs if t.is_floating_point()]
+            if any(tensor is not None for tensor in flowing):
+                passes.append((flowing, *self._differentiated(ready.bound[at], ready.sets[at], call)))
+        if not passes:
+            return None
+        turn = iter(_range(1 << 62))
+
+        def backward():
+            gradients_of(*passes[next(turn) % _len(passes)])
+
+        timed = timing.time_call(
+            backward, self._device, plan["warmup"], plan["repeat"], plan["flush_bytes"], plan["enough_us"]
+        )
+        return timed["device_us"]
+
+    def _open(self, plan):
+        if self._ready is None:
+            raise Failure("internal", "nothing is ready to be timed")
+        self._stopwatch[1].wait(plan["wait_us"])
+        return self._ready, self._stopwatch[1]
+
+
+class _Pieces:
+    """Cuts a flat buffer into places for tensors; without a buffer, or where it is too small, makes new ones."""
+
+    def __init__(self, buffer):
+        self._buffer, self._next = buffer, 0
+
+    def copy(self, tensor):
+        size = tensor.numel() * tensor.element_size()
+        end = self._next + _padded(size)
+        if self._buffer is None or end > self._buffer.numel() or tensor.device != self._buffer.device:
+            return _clone(_detach(tensor))
+        place = self._buffer[self._next : self._next + size].view(tensor.dtype).view(tensor.shape)
+        self._next = end
+        return _copy(place, _detach(tensor))
+
+
+def _nothing():
+    pass
+
+
+def _padded(size):
+    return -(-size // 16) * 16
+
+
+def _bytes_of(place):
+    shape = place["shape"]
+    return codec.extent_bytes(shape, codec.contiguous_stride(shape), codec.dtype_of(place["dtype"]).itemsize)
