@@ -11,11 +11,13 @@ use std::{
 use kernelbrain::{
     engine::StoredJournal,
     kernel::{
-        Candidate, CandidateId, CaseMeasurement, Cost, Entry, Evaluation, Gate, Move, Rejection,
-        Target, Verdict, Verification,
+        Candidate, CandidateId, CaseMeasurement, CeilingMethod, Ceilings, Cost, Entry, Evaluation,
+        Gate, Move, Precision, Rejection, Target, Verdict, Verification,
     },
     search::{Decision, Event, Outcome, Spend, ports::Journal},
-    store::{Environment, NewRun, RunState, RunStore, SqliteStore, StoreError},
+    store::{
+        CeilingKey, CeilingStore, Environment, NewRun, RunState, RunStore, SqliteStore, StoreError,
+    },
 };
 
 const SOURCE: &str = "import triton\n\n@triton.jit\ndef kernel():\n    pass\n";
@@ -42,6 +44,39 @@ async fn sqlite_keeps_every_promise() {
     long_journals_keep_their_order(&*fresh().await).await;
     appends_at_the_same_time_do_not_lose_events(fresh().await).await;
     the_search_can_write_through_its_port(fresh().await).await;
+    ceilings_hold_for_one_device_driver_and_clocks(&*fresh().await).await;
+}
+
+async fn ceilings_hold_for_one_device_driver_and_clocks(store: &impl CeilingStore) {
+    let key = CeilingKey {
+        gpu: "GPU-1a2b3c4d-0011-2233-4455-66778899aabb".into(),
+        driver: "580.95.05".into(),
+        clocks: "1980/3201 MHz".into(),
+    };
+    assert_eq!(store.find_ceilings(&key).await.unwrap(), None);
+    let mut ceilings = Ceilings {
+        method: CeilingMethod::Short,
+        theoretical_gbps: Some(4916.736),
+        copy_gbps: Some(4251.25),
+        l2_bytes: Some(62_914_560),
+        products: [(Precision::Bf16, 742.125)].into(),
+        skipped: [("fp8".to_owned(), "the device has no FP8 units".to_owned())].into(),
+        ..Ceilings::default()
+    };
+    store.put_ceilings(&key, &ceilings, SystemTime::UNIX_EPOCH).await.unwrap();
+    assert_eq!(store.find_ceilings(&key).await.unwrap(), Some(ceilings.clone()));
+
+    ceilings.method = CeilingMethod::Full;
+    store.put_ceilings(&key, &ceilings, SystemTime::now()).await.unwrap();
+    assert_eq!(store.find_ceilings(&key).await.unwrap(), Some(ceilings), "the newer ones");
+
+    for other in [
+        CeilingKey { gpu: "GPU-other".into(), ..key.clone() },
+        CeilingKey { driver: "575.51".into(), ..key.clone() },
+        CeilingKey { clocks: "1410/3201 MHz".into(), ..key.clone() },
+    ] {
+        assert_eq!(store.find_ceilings(&other).await.unwrap(), None, "{other:?}");
+    }
 }
 
 async fn a_run_reads_back_as_it_was_created(store: &impl RunStore) {

@@ -55,6 +55,33 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A setting that can be switched off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum OrOff<T> {
+    At(T),
+    Off,
+}
+
+impl<T> OrOff<T> {
+    pub(super) fn value(self) -> Option<T> {
+        match self {
+            Self::At(value) => Some(value),
+            Self::Off => None,
+        }
+    }
+}
+
+impl<T: std::str::FromStr> std::str::FromStr for OrOff<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            _ => text.parse().map(Self::At).map_err(|_| "expected a number, or off".to_owned()),
+        }
+    }
+}
+
 /// Writes to standard output. Whoever reads it may have seen enough (`kernelbrain runs | head`):
 /// then there is nobody to write to, and nothing wrong.
 pub(super) fn show(text: &str) {
@@ -102,6 +129,13 @@ mod tests {
         assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
         assert!(duration("0s").unwrap_err().contains("more than nothing"));
         assert!(duration("ten").unwrap_err().contains("write 90s"));
+    }
+
+    #[test]
+    fn a_rule_is_a_number_or_off() {
+        assert_eq!("1.05".parse(), Ok(OrOff::At(1.05)));
+        assert_eq!("off".parse::<OrOff<u64>>().map(OrOff::value), Ok(None));
+        assert!("1.5".parse::<OrOff<u64>>().unwrap_err().contains("or off"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ macro_rules! outln {
 
 mod audit;
 mod bench;
+mod calibrate;
 mod common;
 mod doctor;
 mod live;
@@ -42,6 +43,8 @@ enum Command {
     Optimize(Box<optimize::Options>),
     /// Judge one kernel file by all gates and time it, without a search
     Bench(bench::Options),
+    /// Measure what a GPU reaches at best, which bounds what kernels can reach
+    Calibrate(calibrate::Options),
     /// Find wrong answers that a contract would let pass
     Audit(audit::Options),
     /// List the source edits that apply to a kernel
@@ -65,6 +68,7 @@ pub fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Optimize(options) => optimize::run(*options),
         Command::Bench(options) => bench::run(options),
+        Command::Calibrate(options) => calibrate::run(options),
         Command::Audit(options) => audit::run(options),
         Command::Recipes(options) => recipes::run(options),
         Command::Report(options) => report::run(options),

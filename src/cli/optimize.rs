@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     CommandResult,
-    common::{MachineOptions, SandboxMode, block_on, duration, terminal_style},
+    common::{MachineOptions, OrOff, SandboxMode, block_on, duration, terminal_style},
     live,
 };
 use crate::{
@@ -16,8 +16,9 @@ use crate::{
         Audience, EngineError, OptimizeRequest, PlaneOptions, Selection, optimize,
         project::{FILE_NAME, Project, SearchSettings},
     },
+    evaluate::Device,
     report,
-    search::{Generation, Ladder, Limits, RankPromotion, SchedulerChoice, Stop},
+    search::{Generation, Ladder, Limits, RankPromotion, SchedulerChoice, Stop, StopRules},
 };
 
 #[derive(Debug, clap::Args)]
@@ -50,6 +51,16 @@ pub(super) struct Options {
     /// Candidates to make from the kernel as it stands, before the search goes on from the best
     #[arg(long, value_name = "N")]
     seeds: Option<usize>,
+    /// Stop when the best runs within this factor of its speed-of-light bound, or `off`
+    /// [default: 1.05 on a GPU]
+    #[arg(long, value_name = "X")]
+    headroom_stop: Option<OrOff<f64>>,
+    /// Stop after this many results in a row without a new best, or `off` [default: 500 on a GPU]
+    #[arg(long, value_name = "N")]
+    patience: Option<OrOff<u64>>,
+    /// Do not measure what the GPU reaches at best when that is not known yet
+    #[arg(long)]
+    no_calibrate: bool,
     /// Evaluate every candidate on every rung, to compare the ladder with
     #[arg(long)]
     full_evaluation: bool,
@@ -125,6 +136,8 @@ pub(super) fn run(options: Options) -> CommandResult {
             candidate_timeout: options.candidate_timeout,
             reference_timeout: options.reference_timeout,
         },
+        stop: stop_rules(&options, &settings, device),
+        calibrate: !options.no_calibrate,
         seed: options.seed,
         gamma: options.gamma,
         allow_regression: options.allow_regression,
@@ -231,6 +244,24 @@ fn limits(options: &Options, settings: &SearchSettings) -> Result<Limits, Engine
         evaluations,
     })
 }
+
+/// A person's word wins over the configuration's, and that over the defaults. The interpreter's
+/// times have no bound, and whoever compares ladders wants everything evaluated.
+fn stop_rules(options: &Options, settings: &SearchSettings, device: Device) -> StopRules {
+    let defaults = device != Device::Cpu && !options.full_evaluation;
+    let headroom = options.headroom_stop.or(settings.headroom.map(OrOff::At));
+    let patience = options.patience.or(settings.patience.map(OrOff::At));
+    StopRules {
+        headroom: headroom.map_or(defaults.then_some(HEADROOM_STOP), OrOff::value),
+        patience: patience.map_or(defaults.then_some(PATIENCE), OrOff::value),
+    }
+}
+
+/// Five percent of the time could be gained at most; less than 3 % does not count (γ).
+const HEADROOM_STOP: f64 = 1.05;
+
+/// Several generations of children.
+const PATIENCE: u64 = 500;
 
 fn ladder(settings: &SearchSettings) -> Result<Ladder, EngineError> {
     if settings.rung.is_empty() {

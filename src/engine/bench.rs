@@ -1,10 +1,11 @@
 //! One kernel by all gates and timed, without a search; beside a baseline the last word too.
 
 use super::{
-    error::EngineError, fidelity::FidelityRule, session::PlaneOptions, target::read_source,
+    ceilings::illuminate, error::EngineError, fidelity::FidelityRule, session::PlaneOptions,
+    target::read_source,
 };
 use crate::{
-    kernel::{Candidate, Evaluation, Move, Target, Verification},
+    kernel::{Bound, Candidate, Evaluation, Move, Target, Verification},
     search::Ladder,
 };
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ pub struct Benched {
     /// Present with a baseline, if the kernel itself was accepted.
     pub verification: Option<Verification>,
     pub device_name: String,
+    /// Speed-of-light bounds of the cases, in the contract's order.
+    pub bounds: Vec<Option<Bound>>,
     pub notes: Vec<String>,
 }
 
@@ -56,7 +59,10 @@ pub async fn bench(request: BenchRequest) -> Result<Benched, EngineError> {
         flush_bytes: plane.flush_bytes(),
         gamma: request.gamma,
     };
+    let mut notes = Vec::new();
     let result = async {
+        let mut note = |text: &str| notes.push(text.to_owned());
+        illuminate(&plane, &request.plane, None, true, &mut note).await;
         plane.lay_out(request.seed).await?;
         let top = rule.ladder.top();
         let evaluation = plane.evaluate(&subject, top, &rule.of_rung(top)).await?;
@@ -74,7 +80,8 @@ pub async fn bench(request: BenchRequest) -> Result<Benched, EngineError> {
         evaluation,
         verification,
         device_name: plane.device_name().to_owned(),
-        notes: plane.contract().notes.clone(),
+        bounds: (0..plane.contract().cases.len()).map(|case| plane.bound(case)).collect(),
+        notes: [plane.contract().notes.clone(), notes, plane.take_warnings()].concat(),
     });
     plane.close().await;
     benched

@@ -92,25 +92,9 @@ impl std::str::FromStr for DeviceChoice {
 impl DeviceChoice {
     /// The device itself.
     pub fn resolve(self) -> Result<Device, EngineError> {
-        let inventory = gpu::inventory();
-        // torch counts what CUDA_VISIBLE_DEVICES leaves, in its order.
-        let cuda = |index: u32| match &inventory {
-            Ok(inventory) => {
-                let visible = gpu::visible_here(&inventory.gpus);
-                let gpu = visible.get(index as usize).ok_or_else(|| {
-                    EngineError::Environment(format!(
-                        "there is no GPU {index}; {} can be used here",
-                        visible.len()
-                    ))
-                })?;
-                let capability = gpu.compute_capability.ok_or_else(|| {
-                    EngineError::Environment(format!(
-                        "the driver does not tell the compute capability of {}; update it",
-                        gpu.name
-                    ))
-                })?;
-                Ok(Device::Cuda { index, capability })
-            }
+        // CUDA's own view: what torch counts, too, whatever order and instances that gives.
+        let cuda = |index: u32| match gpu::device_facts(index) {
+            Ok(facts) => Ok(Device::Cuda { index, capability: facts.compute_capability }),
             Err(reason) => Err(EngineError::Environment(format!(
                 "no GPU can be used: {reason}; --device cpu runs in Triton's interpreter"
             ))),
@@ -118,9 +102,10 @@ impl DeviceChoice {
         match self {
             Self::Cpu => Ok(Device::Cpu),
             Self::Cuda(index) => cuda(index),
-            Self::Auto => match &inventory {
+            // A GPU that is there and cannot be used is an error, not a reason for the cpu.
+            Self::Auto => match gpu::inventory() {
                 Ok(inventory) if !gpu::visible_here(&inventory.gpus).is_empty() => cuda(0),
-                _ => Ok(Device::Cpu),
+                _ => cuda(0).or(Ok(Device::Cpu)),
             },
         }
     }

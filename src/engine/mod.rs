@@ -3,6 +3,7 @@
 
 mod audit;
 mod bench;
+mod ceilings;
 pub mod doctor;
 mod error;
 mod facts;
@@ -21,6 +22,7 @@ mod target;
 
 pub use audit::{Audited, audit_contract};
 pub use bench::{BenchRequest, Benched, bench};
+pub use ceilings::{CalibrateRequest, Calibrated, calibrate};
 pub use error::{EngineError, exit};
 pub use machine::DeviceChoice;
 pub use optimize::{Audience, Finished, OptimizeRequest, optimize};

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     audit::audit,
+    ceilings::illuminate,
     error::EngineError,
     facts,
     fidelity::FidelityRule,
@@ -22,11 +23,11 @@ use super::{
 };
 use crate::{
     evaluate::{Device, Plane},
-    kernel::{Candidate, Target},
+    kernel::{Bound, Candidate, Target},
     report::{self, AuditInfo, Report},
     search::{
         self, Event, Generation, Ladder, Limits, Observer, Outcome, SchedulerChoice, Search,
-        SearchError, State, Stop, World, ports::Clock,
+        SearchError, State, Stop, StopRules, World, ports::Clock,
     },
     store::{self, NewRun, RunRecord, RunState, RunStore, SqliteStore},
 };
@@ -40,6 +41,9 @@ pub struct OptimizeRequest {
     pub generation: Generation,
     pub ladder: Ladder,
     pub scheduler: SchedulerChoice,
+    pub stop: StopRules,
+    /// Measure the device's ceilings if none are known.
+    pub calibrate: bool,
     pub seed: u64,
     pub gamma: f64,
     pub allow_regression: bool,
@@ -85,8 +89,8 @@ pub async fn optimize(
 ) -> Result<Finished, EngineError> {
     let clock = SessionClock(Instant::now());
     let lock = store::lock_output(&request.output)?;
-    let store = SqliteStore::open(&database_path(request.database.clone())?).await?;
-    let store: Arc<dyn RunStore> = Arc::new(store);
+    let database = SqliteStore::open(&database_path(request.database.clone())?).await?;
+    let store: Arc<dyn RunStore> = Arc::new(database.clone());
     let earlier = find_earlier(store.as_ref(), &request).await?;
 
     let mut target = request.target.clone();
@@ -99,6 +103,14 @@ pub async fn optimize(
         () = stop.wait() => return Err(SearchError::Interrupted.into()),
     };
     announce(&plane, audience);
+    let mut note = |text: &str| audience.note(text);
+    tokio::select! {
+        () = illuminate(&plane, &request.plane, Some(&database), request.calibrate, &mut note) => {}
+        () = stop.wait() => {
+            close(plane).await;
+            return Err(SearchError::Interrupted.into());
+        }
+    }
     let result = drive(&request, &store, earlier, &plane, &clock, audience, stop).await;
     // Evaluations that were dropped hold the plane until their tasks are gone.
     close(plane).await;
@@ -179,7 +191,7 @@ fn key(request: &OptimizeRequest) -> Result<String, EngineError> {
             &target.tests,
             request.plane.device,
             &request.output,
-            (request.limits, request.generation, &request.ladder, request.scheduler),
+            (request.limits, request.generation, &request.ladder, request.scheduler, request.stop),
             (request.seed, request.gamma.to_bits(), request.allow_regression, request.strict),
         )
     );
@@ -269,6 +281,9 @@ async fn begin(
     decisive.generation = request.generation;
     decisive.scheduler = request.scheduler;
     decisive.reserve = RESERVE;
+    decisive.stop = request.stop;
+    let bounds: Vec<Option<Bound>> = (0..contract.cases.len()).map(|at| plane.bound(at)).collect();
+    decisive.bounds_us = bounds.iter().map(|bound| bound.map(|bound| bound.us)).collect();
     let plan = RunPlan {
         search: decisive,
         seed: request.seed,
@@ -279,6 +294,8 @@ async fn begin(
         allow_regression: request.allow_regression,
         command: request.command.clone(),
         folder: std::env::current_dir().unwrap_or_default(),
+        ceilings: plane.ceilings().cloned(),
+        bounds,
     };
     let baseline = Candidate::baseline(request.target.text.clone());
     let search = Search::new(plan.search.clone(), baseline)

@@ -81,6 +81,10 @@ impl Evaluator for PlaneEvaluator {
         self.window
     }
 
+    fn take_warnings(&mut self) -> Vec<String> {
+        self.plane.take_warnings()
+    }
+
     async fn verify(&mut self, candidate: &Candidate) -> Result<Verification, PlaneError> {
         let mut plan = self.verify.clone();
         // Seeds that nothing has seen: neither a candidate nor whoever wrote it can know them.

@@ -74,6 +74,10 @@ pub struct SearchSettings {
     pub gpu_budget: Option<String>,
     pub evaluations: Option<u64>,
     pub max_candidates: Option<usize>,
+    /// Stop when the best runs within this factor of its speed-of-light bound.
+    pub headroom: Option<f64>,
+    /// Stop after this many results in a row without a new best.
+    pub patience: Option<u64>,
     /// The ladder, a list of `[[search.rung]]`; the default one when empty.
     pub rung: Vec<crate::search::Rung>,
 }

@@ -8,7 +8,7 @@ use std::{
 
 use super::run_plan::RunPlan;
 use crate::{
-    kernel::{CandidateId, Target, Verification},
+    kernel::{CandidateId, Headroom, Target, Verification},
     report::{
         BestInfo, BudgetInfo, CandidateRow, CandidateVerdict, CaseRow, DeviceInfo, OutcomeKind,
         Report, RunInfo, RungRow, SCHEMA, Speedups, TargetInfo, TrajectoryPoint,
@@ -40,7 +40,7 @@ pub(super) fn report(run: &RunRecord, plan: &RunPlan, state: &State) -> Report {
             seed: plan.seed,
         },
         target: target(run, plan),
-        device: device(run),
+        device: DeviceInfo { ceilings: plan.ceilings.clone(), ..device(run) },
         outcome,
         reason,
         speedup,
@@ -78,6 +78,10 @@ fn outcome(state: &State) -> (OutcomeKind, String) {
                     ratio.median
                 ),
                 None => format!("candidate {} passed every gate", best.short()),
+            };
+            let text = match state.stopped() {
+                Some(stopped) => format!("{text}; {stopped}"),
+                None => text,
             };
             (OutcomeKind::Improved, text)
         }
@@ -144,6 +148,7 @@ fn device(run: &RunRecord) -> DeviceInfo {
             driver: None,
             torch: "unknown".into(),
             triton: "unknown".into(),
+            ceilings: None,
         },
         |environment| DeviceInfo {
             kind: environment.kind.clone(),
@@ -151,6 +156,7 @@ fn device(run: &RunRecord) -> DeviceInfo {
             driver: environment.driver.clone(),
             torch: environment.torch.clone(),
             triton: environment.triton.clone(),
+            ceilings: None,
         },
     )
 }
@@ -180,23 +186,35 @@ fn cases(plan: &RunPlan, state: &State, verified: Option<&Verification>) -> Vec<
         .flat_map(|verified| &verified.comparisons)
         .map(|comparison| (comparison.case.as_str(), comparison))
         .collect();
-    let row = |case: &crate::kernel::Case| {
+    let row = |(index, case): (usize, &crate::kernel::Case)| {
         let comparison = compared.get(case.name.as_str());
         let claimed = comparison.filter(|_| verified.is_some());
         let baseline = state.baseline_evaluation().and_then(|e| e.latency_us(&case.name));
+        let baseline_us = comparison.map(|c| c.baseline_us).or(baseline);
+        let best_us = claimed.map(|c| c.candidate_us);
+        let eager_us = comparison.and_then(|c| c.eager_us);
+        let compile_us = comparison.and_then(|c| c.compile_us);
+        let bound = plan.bounds.get(index).copied().flatten();
         CaseRow {
             name: case.name.clone(),
             params: case.params.clone(),
-            baseline_us: comparison.map(|c| c.baseline_us).or(baseline),
-            best_us: claimed.map(|c| c.candidate_us),
-            eager_us: comparison.and_then(|c| c.eager_us),
-            compile_us: comparison.and_then(|c| c.compile_us),
+            baseline_us,
+            best_us,
+            eager_us,
+            compile_us,
+            bound,
+            headroom: bound.map(|bound| Headroom {
+                baseline: bound.headroom(baseline_us),
+                best: bound.headroom(best_us),
+                eager: bound.headroom(eager_us),
+                compile: bound.headroom(compile_us),
+            }),
             speedup: claimed.map(|c| c.vs_baseline.median),
             low: claimed.map(|c| c.vs_baseline.low),
             high: claimed.map(|c| c.vs_baseline.high),
         }
     };
-    plan.contract.cases.iter().map(row).collect()
+    plan.contract.cases.iter().enumerate().map(row).collect()
 }
 
 fn candidates(state: &State) -> Vec<CandidateRow> {
@@ -260,6 +278,7 @@ fn budget(state: &State) -> BudgetInfo {
         gpu_seconds_spent: spent.gpu_seconds,
         evaluations_limit: limits.evaluations,
         evaluations_spent: spent.evaluations,
+        stopped: state.stopped().map(|stopped| stopped.to_string()),
     }
 }
 

@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{kernel::Contract, report::AuditInfo, search};
+use crate::{
+    kernel::{Bound, Ceilings, Contract},
+    report::AuditInfo,
+    search,
+};
 
 /// Recorded when the run is created and never changed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,4 +29,10 @@ pub struct RunPlan {
     /// The folder in which the run was begun; patches name the source from there.
     #[serde(default)]
     pub folder: PathBuf,
+    /// What the device reached at best when the run was begun.
+    #[serde(default)]
+    pub ceilings: Option<Ceilings>,
+    /// Speed-of-light bounds of the cases, in the contract's order.
+    #[serde(default)]
+    pub bounds: Vec<Option<Bound>>,
 }

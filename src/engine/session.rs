@@ -42,9 +42,7 @@ impl PlaneOptions {
 
     /// Starts a plane for `target`.
     pub async fn start(&self, target: Target) -> Result<Plane, EngineError> {
-        let launcher = std::env::current_exe().map_err(|error| {
-            EngineError::Environment(format!("cannot find kernelbrain's own binary: {error}"))
-        })?;
+        let launcher = launcher()?;
         let children = self.child_count();
         let config = PlaneConfig {
             target,
@@ -67,6 +65,13 @@ impl PlaneOptions {
         };
         Ok(Plane::start(config).await?)
     }
+}
+
+/// This binary, which confines itself and becomes another program.
+pub(super) fn launcher() -> Result<PathBuf, EngineError> {
+    std::env::current_exe().map_err(|error| {
+        EngineError::Environment(format!("cannot find kernelbrain's own binary: {error}"))
+    })
 }
 
 /// What one child may hold: its share of the memory, between 4 and 32 GiB. Children rarely need

@@ -6,6 +6,7 @@
 
 mod blame;
 mod burst;
+mod calibrator;
 mod child;
 mod clock;
 mod companion;
@@ -15,6 +16,7 @@ mod held;
 mod identity;
 mod interpreter;
 mod judge;
+mod light;
 mod log_tail;
 mod measure;
 mod observe;
@@ -36,6 +38,7 @@ mod watch;
 mod wire;
 mod zygote;
 
+pub use calibrator::Calibrator;
 pub use error::{EvaluateError, Lost, Part};
 pub use harness::REQUIREMENTS;
 pub use interpreter::Interpreter;

@@ -21,6 +21,7 @@ use super::{
     harness,
     identity::Programs,
     interpreter::Interpreter,
+    light::Light,
     policy::PolicyRules,
     protocol::{Mutant, Opened, Versions, ZygoteHello},
     referee::Referee,
@@ -143,6 +144,7 @@ pub struct Plane {
     l2_bytes: Option<u64>,
     /// What a child needs to call on a case: known after its first use.
     pub(super) layouts: Mutex<HashMap<usize, Value>>,
+    pub(super) light: Light,
     harness: PathBuf,
     children_made: AtomicU64,
     scratch: TempDir,
@@ -202,6 +204,7 @@ impl Plane {
             rules,
             baseline,
             layouts: Mutex::default(),
+            light: Light::default(),
             harness,
             children_made: AtomicU64::new(0),
             scratch,
@@ -253,11 +256,14 @@ impl Plane {
     }
 
     /// Makes the inputs of every case once, so that their shapes are known and the device has
-    /// room for each; gives their layouts in the order of the cases.
+    /// room for each, and counts what the reference does; gives their layouts in the order of the
+    /// cases.
     pub async fn lay_out(&self, seed: u64) -> Result<Vec<Value>, EvaluateError> {
         let mut layouts = Vec::with_capacity(self.contract.cases.len());
         for case in 0..self.contract.cases.len() {
-            layouts.push(self.layout(case, seed & 0xffff_ffff).await?);
+            let seed = seed & 0xffff_ffff;
+            layouts.push(self.layout(case, seed).await?);
+            self.count_work(case, seed).await;
         }
         Ok(layouts)
     }

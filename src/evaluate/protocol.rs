@@ -187,6 +187,16 @@ pub struct Mutant {
     pub advice: String,
 }
 
+/// The referee's answer to `dependence`: of the sectors drawn from a case's inputs, those whose
+/// values its answer depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Dependence {
+    pub(crate) sampled: u32,
+    pub(crate) needed: u32,
+    /// Of all inputs.
+    pub(crate) bytes: u64,
+}
+
 /// The referee's answer to `audit`.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Audited {

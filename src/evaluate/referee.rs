@@ -10,12 +10,13 @@ use super::{
     error::{EvaluateError, Lost, Part},
     log_tail::LogTail,
     protocol::{
-        Audited, Checksum, Compared, FreeMemory, Mutant, Opened, Returned, Sets, Timed, Timing,
+        Audited, Checksum, Compared, Dependence, FreeMemory, Mutant, Opened, Returned, Sets, Timed,
+        Timing,
     },
     spawn::Spawned,
     wire::{Connection, WireError},
 };
-use crate::kernel::Case;
+use crate::kernel::{Case, Work};
 
 /// Importing torch and a contract, on a machine whose disk is cold.
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
@@ -179,6 +180,28 @@ impl Referee {
         let audited: Audited =
             self.ask("audit", body, &format!("auditing case {}", case.name)).await?;
         Ok(audited.mutants)
+    }
+
+    /// What the reference of a case does, and the least bytes that it moves.
+    pub(crate) async fn work(
+        &mut self,
+        index: usize,
+        case: &Case,
+        seed: u64,
+    ) -> Result<Work, EvaluateError> {
+        let what = format!("counting the operations of case {}", case.name);
+        self.ask("work", json!({"case": index, "seed": seed}), &what).await
+    }
+
+    /// Which share of its inputs the reference depends on.
+    pub(crate) async fn dependence(
+        &mut self,
+        index: usize,
+        case: &Case,
+        seed: u64,
+    ) -> Result<Dependence, EvaluateError> {
+        let what = format!("finding what case {} depends on", case.name);
+        self.ask("dependence", json!({"case": index, "seed": seed}), &what).await
     }
 
     /// Ends it.

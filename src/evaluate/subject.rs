@@ -15,6 +15,7 @@ use super::{
     companion::Borrowed,
     error::EvaluateError,
     judge::{Fidelity, Findings, Stop},
+    light::Sighting,
     plane::{Device, Plane},
     protocol::{Compared, Compiled, Ran, Returned},
     turn::Turn,
@@ -227,6 +228,15 @@ impl<'p> Subject<'p> {
             Some(rounds) => self.run_rounds(case, seed, baseline, fidelity.timing, rounds).await?,
         };
         let error = error.max(measured.error);
+        self.plane
+            .check_light(Sighting {
+                candidate: &self.id,
+                case,
+                seed,
+                latency_us: measured.latency_us,
+                flush_bytes: fidelity.timing.flush_bytes,
+            })
+            .await?;
         findings.disturbed += measured.disturbed;
         findings.cases.push(CaseMeasurement {
             case: self.plane.contract.cases[case].name.clone(),

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::{
     error::EvaluateError,
     judge::Stop,
+    light::Sighting,
     plane::Plane,
     protocol::Timing,
     race::{Entrant, Opponents, Rounds, Times, log_ratios, race},
@@ -255,6 +256,13 @@ impl<'p> Field<'p> {
             measured.notes.push(format!("{lane}, case {name}: {why}"));
         }
         measured.notes.extend(disturbance_note(name, &times));
+        let lanes = [(&self.baseline.id, &times.baseline), (&self.challenger.id, &times.candidate)];
+        for (candidate, latency_us) in lanes.map(|(id, us)| (id, median(us))) {
+            let Some(latency_us) = latency_us else { continue };
+            let flush_bytes = plan.timing.flush_bytes;
+            let seen = Sighting { candidate, case, seed, latency_us, flush_bytes };
+            self.plane.check_light(seen).await?;
+        }
         measured.cases.push(times);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod candidate;
 mod case;
+mod ceilings;
 mod contract;
 mod diagnosis;
 mod evaluation;
@@ -12,6 +13,7 @@ mod target;
 
 pub use candidate::{Candidate, CandidateId, Move};
 pub use case::Case;
+pub use ceilings::{Bound, CeilingMethod, Ceilings, Headroom, Limiter, Precision, Work};
 pub use contract::{Contract, ContractKind};
 pub use diagnosis::{BottleneckClass, Diagnosis};
 pub use evaluation::{

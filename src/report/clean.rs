@@ -33,6 +33,7 @@ pub(super) fn clean(report: &Report) -> Report {
         &mut clean.reason,
     ];
     fields.extend(&mut device.driver);
+    fields.extend(device.ceilings.iter_mut().flat_map(|ceilings| ceilings.skipped.values_mut()));
     fields.extend(&mut clean.warnings);
     fields.extend(clean.trajectory.iter_mut().map(|point| &mut point.candidate));
     for row in &mut clean.candidates {

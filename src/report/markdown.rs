@@ -7,7 +7,9 @@ use super::{
     clean::{self, clean},
     escape::{self, fence},
     files::PATCH,
-    format, patch,
+    format,
+    light::{self, LightRow},
+    patch,
     ranking::{self, Rejections},
     story::{self, Story},
 };
@@ -23,6 +25,8 @@ struct Page<'r> {
     report: &'r Report,
     story: Story,
     comparisons: Option<String>,
+    light: Vec<LightRow<'r>>,
+    ceilings: Option<String>,
     patch: Option<Patch>,
     standing: Vec<&'r CandidateRow>,
     rejections: Vec<Rejections<'r>>,
@@ -44,6 +48,8 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
     let page = Page {
         story: story::tell(report),
         comparisons: comparisons(report),
+        light: light::rows(report),
+        ceilings: light::ceilings(report),
         patch: shown_patch(report),
         standing: ranking::standing(report, STANDING),
         rejections: ranking::rejections(report),

@@ -13,6 +13,7 @@ mod format;
 mod highlight;
 pub mod html;
 pub mod json;
+mod light;
 pub mod markdown;
 mod model;
 pub mod patch;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kernel::{Gate, Ratio};
+use crate::kernel::{Bound, Ceilings, Gate, Headroom, Ratio};
 
 pub const SCHEMA: u32 = 1;
 
@@ -74,6 +74,9 @@ pub struct DeviceInfo {
     pub driver: Option<String>,
     pub torch: String,
     pub triton: String,
+    /// What it reaches at best; `None` on the cpu device.
+    #[serde(default)]
+    pub ceilings: Option<Ceilings>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,6 +109,12 @@ pub struct CaseRow {
     pub speedup: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
+    /// The speed of light: no kernel is expected to be faster.
+    #[serde(default)]
+    pub bound: Option<Bound>,
+    /// Measured times over the bound.
+    #[serde(default)]
+    pub headroom: Option<Headroom>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,6 +161,9 @@ pub struct BudgetInfo {
     pub gpu_seconds_spent: f64,
     pub evaluations_limit: Option<u64>,
     pub evaluations_spent: u64,
+    /// Why the search ended before its budget did, where a stop rule ended it.
+    #[serde(default)]
+    pub stopped: Option<String>,
 }
 
 /// Which wrong answers the contract lets pass.

@@ -46,10 +46,11 @@ fn improved(report: &Report, scope: &str) -> (String, String) {
         Some(ratio) => (
             format!("{name} is {} faster{}", format::times(ratio.median), place(report)),
             format!(
-                "95 % interval {} over the baseline, {} paired rounds; {scope}.{}",
+                "95 % interval {} over the baseline, {} paired rounds; {scope}.{}{}",
                 format::interval(ratio),
                 ratio.rounds,
-                moves(report)
+                moves(report),
+                stopped(report)
             ),
         ),
         None => (
@@ -57,6 +58,12 @@ fn improved(report: &Report, scope: &str) -> (String, String) {
             format!("{} {scope}.", sentence(&report.reason)),
         ),
     }
+}
+
+/// Why the search ended before its budget, as a sentence with a space before it.
+fn stopped(report: &Report) -> String {
+    let stopped = report.budget.stopped.as_ref();
+    stopped.map_or_else(String::new, |stopped| format!(" {}", sentence(stopped)))
 }
 
 /// The way from the baseline to the winner.

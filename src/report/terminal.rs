@@ -1,6 +1,6 @@
 //! The end of a run on a terminal: a few lines and a table.
 
-use super::{OutcomeKind, Report, clean::clean, format, story};
+use super::{OutcomeKind, Report, clean::clean, format, light, story};
 
 /// How a terminal is written to.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,11 @@ pub fn render(report: &Report, style: Style) -> String {
             page.wrapped(&format!("and {} more", report.cases.len() - CASES), width, "  ", DIM);
         }
     }
+    let light = light_table(report);
+    if light.len() > 1 {
+        page.blank();
+        page.table(&light, width);
+    }
     let findings = &report.audit.passed;
     if !findings.is_empty() || !report.warnings.is_empty() {
         page.blank();
@@ -85,6 +90,17 @@ fn case_table(report: &Report) -> Vec<Vec<String>> {
             format::time_or_nothing(case.eager_us),
             format::time_or_nothing(case.compile_us),
         ]
+    });
+    std::iter::once(header.map(String::from).to_vec()).chain(rows).collect()
+}
+
+/// Measured times over the speed-of-light bound; the header alone where no case has one.
+fn light_table(report: &Report) -> Vec<Vec<String>> {
+    let header =
+        ["× speed of light", "baseline", "best", "eager", "compile", "bound", "limited by"];
+    let rows = light::rows(report).into_iter().take(CASES).map(|row| {
+        let name = format::shorten(&row.name.replace('\n', " "), 24);
+        vec![name, row.baseline, row.best, row.eager, row.compile, row.bound, row.limiter]
     });
     std::iter::once(header.map(String::from).to_vec()).chain(rows).collect()
 }

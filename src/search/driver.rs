@@ -234,6 +234,7 @@ impl Session<'_> {
             let wall_seconds = self.recorder.take_unrecorded();
             let measured = [Event::Ticked { wall_seconds }, Event::BaselineMeasured { evaluation }];
             self.recorder.record(&measured).await?;
+            self.warn().await?;
         }
         let evaluation = self.recorder.state.baseline_evaluation();
         Ok(evaluation.and_then(Evaluation::rejection).map(|rejection| Outcome::Failed {
@@ -287,6 +288,7 @@ impl Session<'_> {
         let unrecorded = self.recorder.unrecorded();
         let (rung, place) = (0..=state.plan().ladder.top())
             .rev()
+            .filter(|rung| state.may_start(*rung))
             .filter_map(|rung| Some((rung, state.queue(rung).next()?)))
             .find(|(rung, _)| state.forbids(*rung, unrecorded).is_none())?;
         let candidate = state.numbered(place.number).candidate().clone();
@@ -355,7 +357,15 @@ impl Session<'_> {
             gpu_seconds: evaluation.cost.gpu_seconds,
             evaluations: 1,
         };
-        self.recorder.record(&[Event::Evaluated { evaluation, spent }]).await
+        self.recorder.record(&[Event::Evaluated { evaluation, spent }]).await?;
+        self.warn().await
+    }
+
+    /// Records what the evaluator has to say besides its results.
+    pub(super) async fn warn(&mut self) -> Result<(), SearchError> {
+        let warnings = self.evaluator.take_warnings();
+        let events: Vec<Event> = warnings.into_iter().map(|text| Event::Warned { text }).collect();
+        self.carry(events).await.map(drop)
     }
 
     async fn interrupted<T>(&mut self) -> Result<T, SearchError> {

@@ -18,6 +18,7 @@ mod requests;
 mod scheduler;
 mod score;
 mod state;
+mod stopping;
 mod watch;
 mod waterfall;
 
@@ -34,4 +35,5 @@ pub use scheduler::{
 };
 pub use score::{Place, ScoreWeights, latency_us, log_ratio};
 pub use state::{Misfit, Record, Standing, State, Tally, Trajectory};
+pub use stopping::{StopRules, Stopped, headroom};
 pub use watch::{Observer, Stop, StopSwitch};

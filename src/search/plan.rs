@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ladder, Limits, SchedulerChoice, ScoreWeights};
+use super::{Ladder, Limits, SchedulerChoice, ScoreWeights, StopRules};
 use crate::kernel::Case;
 
 /// How many candidates are asked for.
@@ -37,6 +37,10 @@ pub enum PlanError {
     Reserve(f64),
     #[error("the limit of {0} must be a number that is not negative")]
     Limit(&'static str),
+    #[error("`headroom` is a measured time over its bound: a number of 1 or more, not {0}")]
+    Headroom(f64),
+    #[error("`patience` must be at least 1: the search would stop before its first result")]
+    Patience,
 }
 
 /// A run's plan.
@@ -64,6 +68,12 @@ pub struct Plan {
     /// Survivors that are verified before the run gives up.
     #[serde(default = "default_verifications")]
     pub max_verifications: usize,
+    /// What ends the search before its budget does.
+    #[serde(default)]
+    pub stop: StopRules,
+    /// Speed-of-light bound of each case, microseconds, where there is one.
+    #[serde(default)]
+    pub bounds_us: Vec<Option<f64>>,
 }
 
 fn default_reserve() -> f64 {
@@ -87,6 +97,8 @@ impl Plan {
             window,
             reserve: default_reserve(),
             max_verifications: default_verifications(),
+            stop: StopRules::default(),
+            bounds_us: Vec::new(),
         }
     }
 
@@ -102,6 +114,14 @@ impl Plan {
         }
         if !(0.0..=1.0).contains(&self.reserve) {
             return Err(PlanError::Reserve(self.reserve));
+        }
+        if let Some(headroom) =
+            self.stop.headroom.filter(|at_most| at_most.is_nan() || *at_most < 1.0)
+        {
+            return Err(PlanError::Headroom(headroom));
+        }
+        if self.stop.patience == Some(0) {
+            return Err(PlanError::Patience);
         }
         for (limit, name) in
             [(self.limits.wall_seconds, "wall clock"), (self.limits.gpu_seconds, "GPU seconds")]

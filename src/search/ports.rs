@@ -36,6 +36,11 @@ pub trait Evaluator: Send {
 
     /// The last word on a survivor: fresh seeds and process, interleaved with the baseline.
     async fn verify(&mut self, candidate: &Candidate) -> Result<Verification, PlaneError>;
+
+    /// What the report must tell and was not told before.
+    fn take_warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A request for new candidates.

@@ -75,7 +75,9 @@ pub(super) fn closing(state: &State) -> Vec<Event> {
             decisions.push(decision(state, rung, *place, Decision::Prune { reason }));
         }
         if rung > 0 {
-            let reason = format!("the budget ended before it was evaluated on rung {rung}");
+            let ended =
+                if state.stopped().is_some() { "the search stopped" } else { "the budget ended" };
+            let reason = format!("{ended} before it was evaluated on rung {rung}");
             decisions.extend(state.queue(rung).map(|place| {
                 decision(state, rung, *place, Decision::Prune { reason: reason.clone() })
             }));

@@ -84,7 +84,8 @@ impl Requests {
 /// Whether a new candidate could still be added and evaluated.
 fn wanted(recorder: &Recorder<'_>) -> bool {
     let state = &recorder.state;
-    state.records().len() < state.plan().generation.max_candidates
+    state.stopped().is_none()
+        && state.records().len() < state.plan().generation.max_candidates
         && state.forbids(0, recorder.unrecorded()).is_none()
 }
 

@@ -49,7 +49,8 @@ impl Session<'_> {
             gpu_seconds: verification.cost.gpu_seconds,
             evaluations: 0,
         };
-        self.recorder.record(&[Event::Verified { verification, spent }]).await
+        self.recorder.record(&[Event::Verified { verification, spent }]).await?;
+        self.warn().await
     }
 }
 
@@ -114,8 +115,17 @@ fn affordable(state: &State, unrecorded: f64) -> bool {
     state.plan().limits.forbids(&spent, &estimate, &Spend::default()).is_none()
 }
 
-/// One sentence: why the source stays as it was.
+/// One sentence: why the source stays as it was, and why the search ended before its budget if it
+/// did.
 fn no_improvement(state: &State) -> String {
+    match state.stopped() {
+        Some(stopped) if state.records().is_empty() => stopped.to_string(),
+        Some(stopped) => format!("{}; {stopped}", nothing_better(state)),
+        None => nothing_better(state),
+    }
+}
+
+fn nothing_better(state: &State) -> String {
     let verified = state.verifications().len();
     if let Some(last) = state.verifications().iter().rev().find_map(|v| match &v.verdict {
         crate::kernel::Verdict::Rejected(rejection) => Some(rejection),
@@ -152,7 +162,7 @@ fn no_improvement(state: &State) -> String {
         None => nothing_measured(state),
     };
     let left = state.queued(0);
-    if left == 0 {
+    if left == 0 || state.stopped().is_some() {
         return measured;
     }
     format!("{measured}; the budget ended with {left} candidates not evaluated")

@@ -2,6 +2,7 @@
 //! one file a database; `tests/store_conformance.rs` holds every implementation to the
 //! same promises.
 
+mod ceilings;
 mod environment;
 mod error;
 mod event;
@@ -9,6 +10,7 @@ mod lock;
 mod run;
 pub mod sqlite;
 
+pub use ceilings::{CeilingKey, CeilingStore};
 pub use environment::Environment;
 pub use error::StoreError;
 pub use lock::{OutputLock, lock_output};

@@ -11,4 +11,5 @@ mod order;
 mod outcomes;
 mod resuming;
 mod run;
+mod stopping;
 mod world;

@@ -180,6 +180,8 @@ pub(crate) struct Lab {
     pub(crate) verified: Vec<String>,
     /// Jobs that were given up.
     pub(crate) abandoned: usize,
+    /// Told at the first opportunity.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Lab {
@@ -199,6 +201,7 @@ impl Lab {
             most_at_once: 0,
             verified: Vec::new(),
             abandoned: 0,
+            warnings: Vec::new(),
         }
     }
 
@@ -243,6 +246,10 @@ impl Evaluator for Lab {
 
     fn window(&self) -> usize {
         self.window
+    }
+
+    fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     async fn verify(&mut self, candidate: &Candidate) -> Result<Verification, PlaneError> {

@@ -18,10 +18,12 @@ from .audit import audit
 from .compare import judge
 from .contracts import open_contract
 from .contracts.source import is_out_of_memory
+from .dependence import measure_dependence
 from .nest import copy_with_layout, map_tensors
 from .stage import Stage
 from .timing import time_call
 from .wire import Failure, Wire, end_with_peer, serve
+from .work import count_work
 
 
 # Sets of inputs that a case may have at a time, and the share of the free memory that they may take together.
@@ -54,6 +56,8 @@ class Referee:
             "audit": self.audit,
             "checksum": self.checksum,
             "memory": self.memory,
+            "work": self.work,
+            "dependence": self.dependence,
             "release": self.release,
         }
         return {name: self._mindful(operation) for name, operation in named.items()}
@@ -189,6 +193,12 @@ class Referee:
 
     def audit(self, request):
         return {"mutants": audit(self._opened(), self._contents_for(request))}
+
+    def work(self, request):
+        return count_work(self._opened(), self._contents_for(request))
+
+    def dependence(self, request):
+        return measure_dependence(self._opened(), self._contents_for(request))
 
     def _stage(self, request):
         if request["case"] not in self._stages:

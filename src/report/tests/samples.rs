@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    kernel::{Gate, Ratio},
+    kernel::{Bound, CeilingMethod, Ceilings, Gate, Headroom, Limiter, Precision, Ratio},
     report::*,
 };
 
@@ -52,6 +52,8 @@ pub(super) fn improved() -> Report {
         speedup: Some(times[0] / times[1]),
         low: Some(low),
         high: Some(high),
+        bound: None,
+        headroom: None,
     };
     let mut report = base("softmax", "cuda", "NVIDIA H200");
     report.device.driver = Some("570.86.15".into());
@@ -67,6 +69,28 @@ pub(super) fn improved() -> Report {
         case("medium", 16_384, 4096, [58.7, 34.9, 132.0, 84.8], (1.64, 1.72)),
         case("ragged", 1023, 781, [9.31, 9.18, 18.2, 11.4], (0.994, 1.031)),
     ];
+    let bounds = [(1516.0, Limiter::Traffic), (31.6, Limiter::Traffic), (2.2, Limiter::Launch)];
+    for (case, (us, limiter)) in report.cases.iter_mut().zip(bounds) {
+        let bound = Bound { us, limiter, flops: 4.8e9, bytes: 6_442_450_944 };
+        case.bound = Some(bound);
+        case.headroom = Some(Headroom {
+            baseline: bound.headroom(case.baseline_us),
+            best: bound.headroom(case.best_us),
+            eager: bound.headroom(case.eager_us),
+            compile: bound.headroom(case.compile_us),
+        });
+    }
+    report.device.ceilings = Some(Ceilings {
+        method: CeilingMethod::Full,
+        theoretical_gbps: Some(4917.0),
+        read_gbps: Some(4512.0),
+        copy_gbps: Some(4251.0),
+        l2_bytes: Some(62_914_560),
+        l2_gbps: Some(5630.0),
+        launch_floor_us: Some(2.2),
+        products: [(Precision::Bf16, 742.0), (Precision::Fp32, 51.0)].into(),
+        skipped: [("int8".to_owned(), "RuntimeError: not supported".to_owned())].into(),
+    });
     report.rungs = vec![
         rung(0, [148, 21, 127, 42], 14.2),
         rung(1, [42, 3, 39, 13], 21.7),
@@ -129,6 +153,10 @@ pub(super) fn improved() -> Report {
         gpu_seconds_spent: 71.2,
         evaluations_limit: Some(500),
         evaluations_spent: 203,
+        stopped: Some(
+            "the search stopped because 60 results in a row brought no new best (--patience 60)"
+                .into(),
+        ),
     };
     report.audit = AuditInfo {
         checked: 5,
@@ -165,6 +193,8 @@ pub(super) fn no_improvement() -> Report {
         speedup: None,
         low: None,
         high: None,
+        bound: None,
+        headroom: None,
     }];
     report.rungs = vec![rung(0, [12, 2, 10, 3], 0.9), rung(1, [3, 0, 3, 1], 1.4)];
     report.candidates = vec![
@@ -241,6 +271,7 @@ fn base(name: &str, kind: &str, device: &str) -> Report {
             driver: None,
             torch: "2.11.0".into(),
             triton: "3.6.0".into(),
+            ceilings: None,
         },
         outcome: OutcomeKind::Failed,
         reason: String::new(),

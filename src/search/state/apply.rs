@@ -83,6 +83,7 @@ impl State {
             speedup: 1.0,
             candidate: self.baseline.id.clone(),
         });
+        self.weigh_baseline(evaluation);
         if !self.seeded {
             self.seeded = true;
             self.request(self.baseline.id.clone(), None, self.plan.generation.seeds);
@@ -182,7 +183,9 @@ impl State {
                 record.standing = Standing::Waiting { rung };
             }
         }
-        record.evaluations.push(evaluation);
+        let place = record.place.filter(|_| evaluation.accepted()).map(|(_, place)| place);
+        record.evaluations.push(evaluation.clone());
+        self.weigh(&evaluation, place);
         Ok(())
     }
 

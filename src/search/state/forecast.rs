@@ -67,11 +67,13 @@ impl State {
     }
 
     /// Whether no result is on its way to `rung`: nothing under way there or below, and nothing
-    /// queued that the budget allows.
+    /// queued that the budget and the stop rules allow.
     pub(in crate::search) fn drained(&self, rung: usize, unrecorded: f64) -> bool {
         self.rungs[..=rung].iter().enumerate().all(|(index, state)| {
             state.under_way == 0
-                && (state.queue.is_empty() || self.forbids(index, unrecorded).is_some())
+                && (state.queue.is_empty()
+                    || !self.may_start(index)
+                    || self.forbids(index, unrecorded).is_some())
         })
     }
 

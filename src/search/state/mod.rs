@@ -2,6 +2,7 @@
 
 mod apply;
 mod forecast;
+mod progress;
 mod record;
 mod reset;
 mod rung;
@@ -9,6 +10,7 @@ mod rung;
 use std::collections::{HashMap, VecDeque};
 
 pub use apply::Misfit;
+use progress::Progress;
 pub use record::{Record, Standing};
 use rung::RungState;
 pub use rung::Tally;
@@ -78,6 +80,7 @@ pub struct State {
     resets: Vec<String>,
     warnings: Vec<String>,
     outcome: Option<Outcome>,
+    progress: Progress,
     events: usize,
 }
 
@@ -108,6 +111,7 @@ impl State {
             resets: Vec::new(),
             warnings: Vec::new(),
             outcome: None,
+            progress: Progress::default(),
             events: 0,
         })
     }

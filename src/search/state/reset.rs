@@ -9,6 +9,7 @@ impl State {
         self.resets.push(reason.to_owned());
         self.baseline_evaluation = None;
         self.trajectory.clear();
+        self.forget_progress();
         self.cut_short = false;
         if let Some(estimate) = self.verification_debit.take() {
             self.account.credit(&estimate);

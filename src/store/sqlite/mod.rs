@@ -6,6 +6,7 @@
 //! then ends a little earlier and the resumed run repeats those evaluations. `FULL` would buy
 //! that back for a disk flush before every evaluation, on the path that feeds the GPU.
 
+mod ceilings;
 mod failure;
 mod open;
 mod rows;

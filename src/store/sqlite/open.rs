@@ -130,7 +130,10 @@ async fn up_to_date(path: &Path, connection: &mut SqliteConnection) -> Result<bo
 
 /// The migrations, embedded. A new one is a new file and a new line here; none is ever changed.
 fn migrator() -> Migrator {
-    let files = [(1, "runs", include_str!("../../../migrations/sqlite/0001_runs.sql"))];
+    let files = [
+        (1, "runs", include_str!("../../../migrations/sqlite/0001_runs.sql")),
+        (2, "ceilings", include_str!("../../../migrations/sqlite/0002_ceilings.sql")),
+    ];
     let migrations = files.map(|(version, name, sql)| {
         let sql = sqlx::SqlSafeStr::into_sql_str(sql);
         Migration::new(version, name.into(), MigrationType::Simple, sql, false)

@@ -73,6 +73,16 @@ class Contract:
         """(agrees, reason) by the contract's own comparison; both answers in the reference's nest."""
         raise NotImplementedError
 
+    @property
+    def flops(self):
+        """flops(**case) of the contract's file, or None."""
+        return getattr(self.module, "flops", None)
+
+    @property
+    def bytes(self):
+        """bytes(**case) of the contract's file, or None."""
+        return getattr(self.module, "bytes", None)
+
     # Positions of flattened argument tensors that a candidate may use to deliver its answer without
     # the reference writing to them; only gpu-mode tasks have such.
     destinations_allowed = False

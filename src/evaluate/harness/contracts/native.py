@@ -1,7 +1,5 @@
 """The native form: CASES, make_inputs(device, seed, **case), reference(*inputs) and what is optional."""
 
-import functools
-
 from .base import Case, Contract, Problem, as_json, interpret_verdict, make_unique, name_from, seed_everything
 from .cpu import NOTE, widen_parameter, widen_tensors
 from .source import import_file, read_text
@@ -115,13 +113,3 @@ class Native(NamedReference):
 
     def call_make_inputs(self, case, seed):
         return self.module.make_inputs(device=str(self.device), seed=seed, **case.call)
-
-    @functools.cached_property
-    def flops(self):
-        """flops(**case) of the contract, or None."""
-        return self.optional("flops")
-
-    @functools.cached_property
-    def bytes(self):
-        """bytes(**case) of the contract, or None."""
-        return self.optional("bytes")
