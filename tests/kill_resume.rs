@@ -258,6 +258,7 @@ impl Evaluator for Recorded {
             vs_compile: None,
             cost: Cost::default(),
             notes: Vec::new(),
+            profiling: None,
         })
     }
 }
@@ -286,6 +287,7 @@ fn recorded(job: &Job) -> Evaluation {
         build: Vec::new(),
         diagnosis: None,
         disturbed: 0,
+        profiling: None,
         cost: Cost { gpu_seconds: 0.01, wall_seconds: 0.02 },
         same_program_as: None,
         observed: None,
@@ -306,7 +308,7 @@ impl Generator for Mutations {
 
     fn poll(&mut self, ticket: Ticket) -> Answer {
         let (parent, count) = match &self.asked[usize::try_from(ticket.0).unwrap()] {
-            Request::Seeds { baseline, at_most } => (baseline.clone(), *at_most),
+            Request::Seeds { baseline, at_most, .. } => (baseline.clone(), *at_most),
             Request::Children { parent, at_most, .. } => (parent.clone(), *at_most),
         };
         let proposal = |n: usize| Proposal {

@@ -315,6 +315,7 @@ fn one_of_each() -> Vec<Event> {
         build: vec![],
         diagnosis: None,
         disturbed: 0,
+        profiling: None,
         cost: Cost { gpu_seconds: 0.08, wall_seconds: 1.4 },
         same_program_as: None,
         observed: None,
@@ -335,6 +336,7 @@ fn one_of_each() -> Vec<Event> {
         vs_compile: None,
         cost: Cost::default(),
         notes: vec!["no repository tests".into()],
+        profiling: None,
     };
     let spent = Spend { wall_seconds: 1.0 / 3.0, gpu_seconds: 0.1, evaluations: 1 };
     let promote = Decision::Promote { reason: "rank 1 of 3".into() };

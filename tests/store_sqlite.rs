@@ -207,6 +207,7 @@ fn a_short_search() -> Vec<Event> {
         build: vec![],
         diagnosis: None,
         disturbed: 0,
+        profiling: None,
         cost: Default::default(),
         same_program_as: None,
         observed: None,

@@ -17,6 +17,7 @@ mod common;
 mod doctor;
 mod live;
 mod optimize;
+mod profile;
 mod recipes;
 mod report;
 mod runs;
@@ -45,6 +46,8 @@ enum Command {
     Bench(bench::Options),
     /// Measure what a GPU reaches at best, which bounds what kernels can reach
     Calibrate(calibrate::Options),
+    /// Say what holds a kernel back, by the GPU's hardware counters
+    Profile(profile::Options),
     /// Find wrong answers that a contract would let pass
     Audit(audit::Options),
     /// List the source edits that apply to a kernel
@@ -69,6 +72,7 @@ pub fn main() -> ExitCode {
         Command::Optimize(options) => optimize::run(*options),
         Command::Bench(options) => bench::run(options),
         Command::Calibrate(options) => calibrate::run(options),
+        Command::Profile(options) => profile::run(options),
         Command::Audit(options) => audit::run(options),
         Command::Recipes(options) => recipes::run(options),
         Command::Report(options) => report::run(options),

@@ -82,6 +82,9 @@ pub(super) struct Options {
     /// Accept a winner that is slower than the baseline on some case
     #[arg(long)]
     allow_regression: bool,
+    /// Do not read the GPU's counters
+    #[arg(long)]
+    no_profile: bool,
     /// Refuse a contract that lets wrong answers pass
     #[arg(long)]
     strict: bool,
@@ -141,6 +144,7 @@ pub(super) fn run(options: Options) -> CommandResult {
         seed: options.seed,
         gamma: options.gamma,
         allow_regression: options.allow_regression,
+        profile: !options.no_profile && settings.profile.unwrap_or(true),
         strict: options.strict,
         output,
         database: options.db.clone(),

@@ -15,6 +15,7 @@ use super::{
     facts,
     fidelity::FidelityRule,
     plane_evaluator::{FaultSlot, PlaneEvaluator},
+    profiles::Profiles,
     recipes_generator::RecipesGenerator,
     reporting,
     run_plan::RunPlan,
@@ -47,6 +48,8 @@ pub struct OptimizeRequest {
     pub seed: u64,
     pub gamma: f64,
     pub allow_regression: bool,
+    /// Read the GPU's counters for the baseline and the best candidates, where that can be.
+    pub profile: bool,
     /// Refuse a contract that lets wrong answers pass.
     pub strict: bool,
     pub output: PathBuf,
@@ -235,6 +238,7 @@ async fn drive(
         gamma: plan.gamma,
     };
     let verify = fidelity.verification(plan.allow_regression);
+    let fidelity_seed = fidelity.of_rung(0).seeds[0];
     let fault = FaultSlot::default();
     let mut evaluator = PlaneEvaluator::new(
         Arc::clone(plane),
@@ -242,6 +246,12 @@ async fn drive(
         fidelity,
         verify,
         plan.search.window,
+        Profiles::of_run(
+            plane.device(),
+            request.profile,
+            search.state().remaining().wall_seconds,
+            fidelity_seed,
+        ),
         fault.clone(),
     );
     let context = facts::context(plane, &record.target, &layouts);

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use tokio::task::JoinSet;
 
-use super::fidelity::FidelityRule;
+use super::{
+    fidelity::FidelityRule,
+    profiles::{Profiles, diagnosis},
+};
 use crate::{
     evaluate::{EvaluateError, Plane, VerifyPlan},
     kernel::{Candidate, Evaluation, Verification},
@@ -36,6 +39,7 @@ pub(super) struct PlaneEvaluator {
     fidelity: FidelityRule,
     verify: VerifyPlan,
     window: usize,
+    profiles: Profiles,
     under_way: JoinSet<Result<Evaluation, EvaluateError>>,
     fault: FaultSlot,
 }
@@ -47,10 +51,11 @@ impl PlaneEvaluator {
         fidelity: FidelityRule,
         verify: VerifyPlan,
         window: usize,
+        profiles: Profiles,
         fault: FaultSlot,
     ) -> Self {
         let under_way = JoinSet::new();
-        Self { plane, baseline, fidelity, verify, window, under_way, fault }
+        Self { plane, baseline, fidelity, verify, window, profiles, under_way, fault }
     }
 }
 
@@ -59,8 +64,22 @@ impl Evaluator for PlaneEvaluator {
     fn submit(&mut self, job: Job) {
         let plane = Arc::clone(&self.plane);
         let fidelity = self.fidelity.of_rung(job.rung);
-        self.under_way
-            .spawn(async move { plane.evaluate(&job.candidate, job.rung, &fidelity).await });
+        let top = job.rung == self.fidelity.ladder.top();
+        let profiles = (top && self.profiles.chosen(&job.candidate)).then(|| self.profiles.clone());
+        self.under_way.spawn(async move {
+            let evaluation = plane.evaluate(&job.candidate, job.rung, &fidelity);
+            let Some(profiles) = profiles else { return evaluation.await };
+            // Beside each other: most of a profile's time is not the GPU's.
+            let profile = profiles.profile(&plane, &job.candidate);
+            let (evaluation, profiled) = tokio::join!(evaluation, profile);
+            let mut evaluation = evaluation?;
+            evaluation.cost.gpu_seconds += profiled.gpu_seconds;
+            if evaluation.accepted() {
+                evaluation.diagnosis = diagnosis(&profiled.profiling);
+                evaluation.profiling = Some(profiled.profiling);
+            }
+            Ok(evaluation)
+        });
     }
 
     async fn next(&mut self) -> Result<Evaluation, PlaneError> {
@@ -92,6 +111,12 @@ impl Evaluator for PlaneEvaluator {
             *seed = u64::from(rand::random::<u32>());
         }
         let verified = self.plane.verify(candidate, &self.baseline, &plan).await;
-        verified.map_err(|error| self.fault.put(error))
+        let mut verification = verified.map_err(|error| self.fault.put(error))?;
+        if verification.accepted() && self.profiles.lacks(candidate) {
+            let profiled = self.profiles.profile(&self.plane, candidate).await;
+            verification.cost.gpu_seconds += profiled.gpu_seconds;
+            verification.profiling = Some(profiled.profiling);
+        }
+        Ok(verification)
     }
 }

@@ -78,6 +78,8 @@ pub struct SearchSettings {
     pub headroom: Option<f64>,
     /// Stop after this many results in a row without a new best.
     pub patience: Option<u64>,
+    /// Whether to read the GPU's counters (default: yes).
+    pub profile: Option<bool>,
     /// The ladder, a list of `[[search.rung]]`; the default one when empty.
     pub rung: Vec<crate::search::Rung>,
 }

@@ -30,8 +30,8 @@ impl RecipesGenerator {
 impl Generator for RecipesGenerator {
     fn submit(&mut self, request: Request) -> Ticket {
         let (parent, offspring) = match request {
-            Request::Seeds { baseline, at_most } => {
-                let offspring = self.proposer.seeds(&baseline.source, at_most);
+            Request::Seeds { baseline, diagnosis, at_most } => {
+                let offspring = self.proposer.seeds(&baseline.source, diagnosis.as_ref(), at_most);
                 (baseline, offspring)
             }
             Request::Children { parent, evaluation, at_most } => {

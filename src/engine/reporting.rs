@@ -6,12 +6,13 @@ use std::{
     time::SystemTime,
 };
 
-use super::run_plan::RunPlan;
+use super::{profiles::diagnosis, run_plan::RunPlan};
 use crate::{
-    kernel::{CandidateId, Headroom, Target, Verification},
+    kernel::{CandidateId, Headroom, Profiling, Target, Verification},
     report::{
         BestInfo, BudgetInfo, CandidateRow, CandidateVerdict, CaseRow, DeviceInfo, OutcomeKind,
-        Report, RunInfo, RungRow, SCHEMA, Speedups, TargetInfo, TrajectoryPoint,
+        ProfileEntry, ProfileInfo, Report, RunInfo, RungRow, SCHEMA, Speedups, TargetInfo,
+        TrajectoryPoint,
     },
     search::{Outcome, Record, Standing, State},
     store::RunRecord,
@@ -50,6 +51,7 @@ pub(super) fn report(run: &RunRecord, plan: &RunPlan, state: &State) -> Report {
         trajectory: trajectory(state),
         budget: budget(state),
         audit: plan.audit.clone(),
+        profile: profile(state, winner),
         warnings: warnings(plan, state, verification),
         best: winner.map(|record| BestInfo {
             id: record.candidate().id.to_string(),
@@ -280,6 +282,27 @@ fn budget(state: &State) -> BudgetInfo {
         evaluations_spent: spent.evaluations,
         stopped: state.stopped().map(|stopped| stopped.to_string()),
     }
+}
+
+/// The baseline's profile, and the winner's: by its last evaluation that has one, else by its
+/// verification.
+fn profile(state: &State, winner: Option<&Record>) -> ProfileInfo {
+    let baseline = state.baseline_evaluation().and_then(|evaluation| evaluation.profiling.as_ref());
+    let best = winner.and_then(|record| {
+        let evaluated = record.evaluations().iter().rev().filter_map(|e| e.profiling.as_ref());
+        let verified = verification_of(state, &record.candidate().id);
+        let verified = verified.and_then(|verification| verification.profiling.as_ref());
+        let all: Vec<&Profiling> = evaluated.chain(verified).collect();
+        all.iter().find(|profiling| profiling.profile().is_some()).or(all.last()).copied()
+    });
+    let entry = |profiling: &Profiling| {
+        let profile = profiling.profile()?.clone();
+        Some(ProfileEntry { diagnosis: diagnosis(profiling)?, profile })
+    };
+    let note = [("", baseline), ("of the winner ", best)]
+        .into_iter()
+        .find_map(|(whose, it)| Some(format!("no profile {whose}was made: {}", it?.reason()?)));
+    ProfileInfo { baseline: baseline.and_then(entry), best: best.and_then(entry), note }
 }
 
 fn warnings(plan: &RunPlan, state: &State, verified: Option<&Verification>) -> Vec<String> {

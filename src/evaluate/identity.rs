@@ -151,6 +151,7 @@ mod tests {
             build: Vec::new(),
             diagnosis: None,
             disturbed: 0,
+            profiling: None,
             cost: Cost { gpu_seconds: 1.0, wall_seconds: 2.0 },
             same_program_as: None,
             observed: None,

@@ -132,6 +132,7 @@ impl Plane {
                 build: findings.build,
                 diagnosis: None,
                 disturbed: findings.disturbed,
+                profiling: None,
                 cost: Cost {
                     gpu_seconds: findings.gpu_seconds,
                     wall_seconds: started.elapsed().as_secs_f64(),

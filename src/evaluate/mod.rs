@@ -22,6 +22,7 @@ mod measure;
 mod observe;
 mod plane;
 pub mod policy;
+pub mod profile;
 mod protocol;
 mod race;
 mod referee;

@@ -362,8 +362,8 @@ fn import_roots(target: &Target) -> Vec<&Path> {
 /// Starts processes with the policies they run under.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Starter<'a> {
-    config: &'a PlaneConfig,
-    harness: &'a Path,
+    pub(super) config: &'a PlaneConfig,
+    pub(super) harness: &'a Path,
     /// The plane's own scratch folder.
     folder: &'a Path,
 }
@@ -416,7 +416,7 @@ impl<'a> Starter<'a> {
     }
 
     /// What a child may do, as the zygote is told.
-    fn child_confinement(self, shared: &Path) -> Result<Confinement, SandboxError> {
+    pub(super) fn child_confinement(self, shared: &Path) -> Result<Confinement, SandboxError> {
         let packages = &self.config.interpreter.paths;
         let cc = std::env::var_os("CC").map(PathBuf::from);
         let tools = Toolchain::find(packages, cc.as_deref());
@@ -479,7 +479,7 @@ impl<'a> Starter<'a> {
         .connected()
     }
 
-    fn environment(self) -> Vec<(&'static str, std::ffi::OsString)> {
+    pub(super) fn environment(self) -> Vec<(&'static str, std::ffi::OsString)> {
         let mut environment = vec![
             ("PYTHONDONTWRITEBYTECODE", "1".into()),
             // Line numbers in the binary would make equal programs differ.

@@ -29,6 +29,11 @@ const INHERITED: [&str; 12] = [
     "TRITON_PTXAS_PATH",
 ];
 
+/// The variables of this process that every process of the plane gets.
+pub(crate) fn inherited() -> impl Iterator<Item = (&'static str, OsString)> {
+    INHERITED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)))
+}
+
 /// A started process, before the first word is exchanged.
 #[derive(Debug)]
 pub(crate) struct Spawned {
@@ -89,7 +94,7 @@ impl Spawn<'_> {
             .args(self.arguments)
             .current_dir(self.directory)
             .env_clear()
-            .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .envs(inherited())
             .env("HOME", self.scratch)
             .env("TMPDIR", self.scratch)
             .envs(self.environment)

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -65,6 +66,25 @@ struct FirstCall {
     run: Option<Duration>,
 }
 
+/// Asks a child to import the candidate whose source is at `path`.
+pub(super) fn load_request(plane: &Plane, path: &Path) -> Value {
+    let target = &plane.config.target;
+    let package = target.package.as_ref();
+    let entries = match &target.entry.function {
+        Some(function) => vec![function.clone()],
+        None => plane.contract.entries.clone(),
+    };
+    json!({
+        "device": plane.config.device.to_string(),
+        "path": path,
+        "module": package.map(|package| &package.module),
+        "sys_path": package.iter().map(|package| &package.import_root).collect::<Vec<_>>(),
+        "origin": package.map(|_| &target.source),
+        "entry_module": target.entry.module,
+        "entries": entries,
+    })
+}
+
 impl<'p> Subject<'p> {
     /// A candidate in a child that was started for it.
     pub(super) fn of(
@@ -91,24 +111,9 @@ impl<'p> Subject<'p> {
         let path = child.scratch().join("candidate.py");
         std::fs::write(&path, candidate.source.as_bytes())
             .map_err(|source| EvaluateError::Scratch { path: path.clone(), source })?;
-        let contract = &plane.contract;
         let watch = plane.watch.over(child.pid(), child.scratch(), plane.config.quota);
         let mut subject = Self::of(plane, child, watch, candidate);
-        let target = &plane.config.target;
-        let package = target.package.as_ref();
-        let entries = match &target.entry.function {
-            Some(function) => vec![function.clone()],
-            None => contract.entries.clone(),
-        };
-        let request = json!({
-            "device": plane.config.device.to_string(),
-            "path": path,
-            "module": package.map(|package| &package.module),
-            "sys_path": package.iter().map(|package| &package.import_root).collect::<Vec<_>>(),
-            "origin": package.map(|_| &target.source),
-            "entry_module": target.entry.module,
-            "entries": entries,
-        });
+        let request = load_request(plane, &path);
         let loaded = subject.child.load(request, plane.config.limits.import).await;
         match loaded {
             Ok(loaded) => {

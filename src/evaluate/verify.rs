@@ -98,6 +98,7 @@ impl Plane {
                 wall_seconds: started.elapsed().as_secs_f64(),
             },
             notes: measured.notes,
+            profiling: None,
         })
     }
 

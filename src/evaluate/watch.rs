@@ -228,6 +228,19 @@ fn memory_above(family: &[Process], files_bytes: u64, limit: u64) -> Option<u64>
     (held > limit).then_some(held)
 }
 
+/// Kills a process and all below it.
+pub(crate) fn kill_family(root: i32) {
+    // Twice, since one of them may have started another in between.
+    for _ in 0..2 {
+        for process in descendants(root, &Process::all()) {
+            if let Some(pid) = Pid::from_raw(process.pid) {
+                // One that has ended in this moment needs no killing.
+                kill_process(pid, Signal::KILL).ok();
+            }
+        }
+    }
+}
+
 /// A process, all below it, and all of its session (what lost its parent stays in that).
 fn descendants(root: i32, processes: &[Process]) -> Vec<Process> {
     let mut family: Vec<Process> =

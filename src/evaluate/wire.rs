@@ -112,6 +112,14 @@ impl Connection {
         Self { stream, buffer: LineBuffer::default(), next_id: 1 }
     }
 
+    /// Waits until the other side has closed the connection; whether it did within `limit`. What it
+    /// still says is not read.
+    pub(crate) async fn closed(&mut self, limit: Duration) -> bool {
+        let mut unread = [0; 1024];
+        let end = async { while let Ok(1..) = self.stream.read(&mut unread).await {} };
+        timeout(limit, end).await.is_ok()
+    }
+
     /// Sends `op` with `body`, an object, and waits for its answer.
     pub(crate) async fn request<T: DeserializeOwned>(
         &mut self,

@@ -10,7 +10,10 @@ use std::collections::{HashSet, VecDeque};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::recipe::{Context, DeviceKind, Place, Recipe, Step, VERBS, Verb};
+use super::{
+    favour::Favour,
+    recipe::{Context, DeviceKind, Place, Recipe, Step, VERBS, Verb},
+};
 use crate::kernel::{CandidateId, Diagnosis, syntax::Source};
 
 /// A recipe and the source it makes.
@@ -38,13 +41,18 @@ impl Proposer {
         self.seen.insert(id);
     }
 
-    /// First candidates from the baseline.
-    pub fn seeds(&mut self, baseline: &str, at_most: usize) -> Vec<Offspring> {
-        self.propose(baseline, &[], at_most)
+    /// First candidates from the baseline: all axes, those that its diagnosis points to first.
+    pub fn seeds(
+        &mut self,
+        baseline: &str,
+        diagnosis: Option<&Diagnosis>,
+        at_most: usize,
+    ) -> Vec<Offspring> {
+        self.propose(baseline, &Favour::for_seeds(diagnosis), at_most)
     }
 
-    /// Children of a promoted candidate: first what `move_text`, the recipe that made it, and the
-    /// diagnosis point to, then the other axes.
+    /// Children of a promoted candidate: first what the diagnosis and `move_text`, the recipe that
+    /// made it, point to, then the other axes.
     pub fn children(
         &mut self,
         parent: &str,
@@ -52,20 +60,16 @@ impl Proposer {
         diagnosis: Option<&Diagnosis>,
         at_most: usize,
     ) -> Vec<Offspring> {
-        let suggested = diagnosis.map_or(&[][..], |diagnosis| &diagnosis.suggestions);
-        let words = suggested.iter().filter_map(|text| text.split_whitespace().next());
-        let recipe = move_text.and_then(|text| Recipe::parse(text).ok());
-        let steps = recipe.iter().flat_map(Recipe::steps).map(|step| step.verb.as_str());
-        let favoured: Vec<String> = words.chain(steps).map(str::to_owned).collect();
-        self.propose(parent, &favoured, at_most)
+        let favour = Favour::for_children(diagnosis, move_text);
+        self.propose(parent, &favour, at_most)
     }
 
-    fn propose(&mut self, parent: &str, favoured: &[String], at_most: usize) -> Vec<Offspring> {
+    fn propose(&mut self, parent: &str, favour: &Favour, at_most: usize) -> Vec<Offspring> {
         let Ok(source) = Source::parse(parent) else { return Vec::new() };
         let id = CandidateId::of(parent);
         let mut rng = self.generator(&id);
         self.seen.insert(id);
-        let mut stages = lanes(&source, &self.context, favoured, at_most, &mut rng);
+        let mut stages = lanes(&source, &self.context, favour, at_most, &mut rng);
         let mut offspring = Vec::new();
         for lanes in &mut stages {
             let mut draws = DRAWS_PER_OFFSPRING.saturating_mul(at_most).saturating_add(64);
@@ -132,7 +136,7 @@ struct Lane {
 fn lanes(
     source: &Source,
     context: &Context,
-    favoured: &[String],
+    favour: &Favour,
     at_most: usize,
     rng: &mut ChaCha8Rng,
 ) -> Vec<Vec<Lane>> {
@@ -142,6 +146,7 @@ fn lanes(
     for verb in VERBS {
         let mut places = verb.places(source, context);
         places.shuffle(rng);
+        favour.order(verb.name(), &mut places);
         // More programs do not run beside each other in the interpreter: they only cost time.
         let hidden = on_cpu && (!verb.interpreted() || verb.name() == "split");
         if COMBINED.contains(&verb.name()) && !hidden {
@@ -162,14 +167,12 @@ fn lanes(
     for queue in [pairs, joint] {
         first.push(Lane { verb: "", queue, slots: 3, waits: 2, left: at_most });
     }
-    if !favoured.is_empty() {
+    if favour.from_parent {
         // Children look everywhere, but first where their parent came from or is held back.
         first.shuffle(rng);
-        first.sort_by_key(|lane| {
-            favoured.iter().position(|verb| verb == lane.verb).unwrap_or(favoured.len())
-        });
         first.iter_mut().for_each(|lane| lane.waits = 0);
     }
+    first.sort_by_key(|lane| favour.rank(lane.verb));
     vec![first, later]
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CandidateId, Diagnosis, Ratio};
+use super::{CandidateId, Diagnosis, Profiling, Ratio};
 
 /// A check that a candidate passes or fails, with evidence; in the order they are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -152,6 +152,9 @@ pub struct Evaluation {
     /// Rounds that were thrown away because something disturbed them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disturbed: u32,
+    /// `None` where nobody asked for a profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profiling: Option<Profiling>,
     #[serde(default)]
     pub cost: Cost,
     /// The candidate whose measurement this is: both are the same program, which was not measured
@@ -242,6 +245,9 @@ pub struct Verification {
     /// What a reader must know, for example that repository tests were run and passed.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Of an accepted candidate that no rung profiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profiling: Option<Profiling>,
 }
 
 impl Verification {

@@ -7,6 +7,7 @@ mod contract;
 mod diagnosis;
 mod evaluation;
 mod event;
+mod profile;
 mod ratio;
 pub mod syntax;
 mod target;
@@ -15,11 +16,15 @@ pub use candidate::{Candidate, CandidateId, Move};
 pub use case::Case;
 pub use ceilings::{Bound, CeilingMethod, Ceilings, Headroom, Limiter, Precision, Work};
 pub use contract::{Contract, ContractKind};
-pub use diagnosis::{BottleneckClass, Diagnosis};
+pub use diagnosis::{Bottleneck, BottleneckClass, Diagnosis, Figure, Finding};
 pub use evaluation::{
     BuildFacts, CaseComparison, CaseMeasurement, Cost, Evaluation, Gate, Observed, Rejection,
     Verdict, Verification,
 };
 pub use event::{Decision, Event, Outcome, Spend};
+pub use profile::{
+    Atomics, Issue, KernelProfile, Launch, Occupancy, OccupancyLimit, Pipes, Profile, Profiling,
+    SharedMemory, Throughput, Traffic,
+};
 pub use ratio::{Ratio, geometric_mean};
 pub use target::{Entry, Package, Target};

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 
 use serde_json::{Map, Value};
 
-use super::Report;
+use super::{ProfileEntry, Report};
 
 const ESCAPE: char = '\u{1b}';
 /// Begins a control sequence by itself.
@@ -42,6 +42,15 @@ pub(super) fn clean(report: &Report) -> Report {
     }
     for finding in &mut clean.audit.passed {
         fields.extend([&mut finding.mutant, &mut finding.case, &mut finding.advice]);
+    }
+    let profile = &mut clean.profile;
+    fields.extend(&mut profile.note);
+    for entry in profile.baseline.iter_mut().chain(&mut profile.best) {
+        let ProfileEntry { diagnosis, profile } = entry;
+        fields.push(&mut profile.case);
+        fields.extend(profile.kernels.iter_mut().map(|kernel| &mut kernel.name));
+        fields.extend(diagnosis.findings.iter_mut().chain(&mut diagnosis.suggestions));
+        fields.extend(diagnosis.details.iter_mut().filter_map(|finding| finding.kernel.as_mut()));
     }
     if let Some(best) = &mut clean.best {
         fields.extend([&mut best.id, &mut best.file, &mut best.patch]);

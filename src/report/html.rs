@@ -10,6 +10,7 @@ use super::{
     highlight::{Span, Tokens},
     light::{self, LightRow},
     markdown,
+    profile::Profiles,
     ranking::{self, Rejections},
     story::{self, Story},
 };
@@ -29,6 +30,7 @@ struct Page<'r> {
     case_chart: Option<CaseChart>,
     light: Vec<LightRow<'r>>,
     ceilings: Option<String>,
+    profile: Option<Profiles<'r>>,
     hunks: Vec<Hunk>,
     lines_left_out: usize,
     trajectory: Option<Trajectory>,
@@ -76,6 +78,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         case_chart: CaseChart::of(&report.cases),
         light: light::rows(report),
         ceilings: light::ceilings(report),
+        profile: Profiles::of(report),
         hunks,
         lines_left_out,
         trajectory: Trajectory::of(report),

@@ -10,6 +10,7 @@ use super::{
     format,
     light::{self, LightRow},
     patch,
+    profile::Profiles,
     ranking::{self, Rejections},
     story::{self, Story},
 };
@@ -27,6 +28,7 @@ struct Page<'r> {
     comparisons: Option<String>,
     light: Vec<LightRow<'r>>,
     ceilings: Option<String>,
+    profile: Option<Profiles<'r>>,
     patch: Option<Patch>,
     standing: Vec<&'r CandidateRow>,
     rejections: Vec<Rejections<'r>>,
@@ -50,6 +52,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         comparisons: comparisons(report),
         light: light::rows(report),
         ceilings: light::ceilings(report),
+        profile: Profiles::of(report),
         patch: shown_patch(report),
         standing: ranking::standing(report, STANDING),
         rejections: ranking::rejections(report),

@@ -17,6 +17,7 @@ mod light;
 pub mod markdown;
 mod model;
 pub mod patch;
+pub mod profile;
 mod ranking;
 mod story;
 pub mod terminal;

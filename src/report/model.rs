@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kernel::{Bound, Ceilings, Gate, Headroom, Ratio};
+use crate::kernel::{Bound, Ceilings, Diagnosis, Gate, Headroom, Profile, Ratio};
 
 pub const SCHEMA: u32 = 1;
 
@@ -25,6 +25,9 @@ pub struct Report {
     pub trajectory: Vec<TrajectoryPoint>,
     pub budget: BudgetInfo,
     pub audit: AuditInfo,
+    /// What the GPU's counters said.
+    #[serde(default)]
+    pub profile: ProfileInfo,
     pub warnings: Vec<String>,
     /// `None` unless improved.
     pub best: Option<BestInfo>,
@@ -180,6 +183,23 @@ pub struct AuditFinding {
     pub case: String,
     /// What to change in the contract.
     pub advice: String,
+}
+
+/// Before and after, by the GPU's counters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProfileInfo {
+    pub baseline: Option<ProfileEntry>,
+    /// `None` unless improved.
+    pub best: Option<ProfileEntry>,
+    /// Why one is missing, and what to do about it.
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProfileEntry {
+    pub diagnosis: Diagnosis,
+    pub profile: Profile,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The end of a run on a terminal: a few lines and a table.
 
-use super::{OutcomeKind, Report, clean::clean, format, light, story};
+use super::{OutcomeKind, Report, clean::clean, format, light, profile::Profiles, story};
 
 /// How a terminal is written to.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,10 @@ pub fn render(report: &Report, style: Style) -> String {
         page.blank();
         page.table(&light, width);
     }
+    // That the interpreter has no counters goes without saying here.
+    if let Some(profile) = Profiles::of(report).filter(|_| report.device.kind != "cpu") {
+        page.profile(&profile, width);
+    }
     let findings = &report.audit.passed;
     if !findings.is_empty() || !report.warnings.is_empty() {
         page.blank();
@@ -111,6 +115,20 @@ struct Page {
 }
 
 impl Page {
+    /// What held the kernel back, before and after; the figures are in the files.
+    fn profile(&mut self, profile: &Profiles<'_>, width: usize) {
+        self.blank();
+        for side in &profile.sides {
+            self.wrapped(&format!("{}: {}", side.name, side.headline), width, "  ", "");
+            for finding in &side.entry.diagnosis.findings {
+                self.wrapped(finding, width, "    ", DIM);
+            }
+        }
+        if let Some(note) = profile.note {
+            self.wrapped(note, width, "  ", DIM);
+        }
+    }
+
     fn blank(&mut self) {
         self.text.push('\n');
     }

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 
 use super::Event;
-use crate::kernel::{Candidate, CandidateId, Evaluation, Move, Verification};
+use crate::kernel::{Candidate, CandidateId, Diagnosis, Evaluation, Move, Verification};
 
 /// An evaluation to be made.
 #[derive(Clone, Debug)]
@@ -47,9 +47,10 @@ pub trait Evaluator: Send {
 #[expect(clippy::large_enum_variant, reason = "made once, handed over, and never kept in numbers")]
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// First candidates, from the baseline.
-    Seeds { baseline: Candidate, at_most: usize },
-    /// Children of a promoted candidate; a diagnosis travels inside its evaluation.
+    /// First candidates, from the baseline and what holds it back.
+    Seeds { baseline: Candidate, diagnosis: Option<Diagnosis>, at_most: usize },
+    /// Children of a promoted candidate; a diagnosis travels inside its evaluation. Where the
+    /// candidate itself was not profiled it is that of its nearest ancestor.
     Children { parent: Candidate, evaluation: Evaluation, at_most: usize },
 }
 

@@ -8,7 +8,7 @@ use super::{
     recorder::Recorder,
     state::OpenRequest,
 };
-use crate::kernel::{Candidate, CandidateId};
+use crate::kernel::{Candidate, CandidateId, Diagnosis};
 
 /// The tickets of this session. The requests themselves are part of the state: a session that
 /// finds one open asks again.
@@ -93,11 +93,29 @@ fn wanted(recorder: &Recorder<'_>) -> bool {
 fn question(state: &State, request: &OpenRequest) -> Option<Request> {
     let at_most = request.at_most;
     let Some(rung) = request.rung else {
-        return Some(Request::Seeds { baseline: state.baseline().clone(), at_most });
+        let diagnosis = state.baseline_evaluation().and_then(|e| e.diagnosis.clone());
+        return Some(Request::Seeds { baseline: state.baseline().clone(), diagnosis, at_most });
     };
     let parent = state.record(&request.parent)?;
-    let evaluation = parent.measured_on(rung)?.clone();
+    let mut evaluation = parent.measured_on(rung)?.clone();
+    if evaluation.diagnosis.is_none() {
+        evaluation.diagnosis = nearest_diagnosis(state, &request.parent);
+    }
     Some(Request::Children { parent: parent.candidate().clone(), evaluation, at_most })
+}
+
+/// What held back a candidate when it was last profiled, else its parent and so on: a move changes
+/// one thing, and what it did not change is still there.
+fn nearest_diagnosis(state: &State, candidate: &CandidateId) -> Option<Diagnosis> {
+    let mut next = state.record(candidate);
+    while let Some(record) = next {
+        let diagnosed = record.evaluations().iter().rev().find_map(|e| e.diagnosis.clone());
+        if diagnosed.is_some() {
+            return diagnosed;
+        }
+        next = state.record(record.candidate().parent.as_ref()?);
+    }
+    state.baseline_evaluation()?.diagnosis.clone()
 }
 
 /// The events of an answer: every proposal becomes a candidate or a discarded move.

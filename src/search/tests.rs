@@ -31,6 +31,7 @@ fn evaluation(latencies: &[(&str, f64)]) -> Evaluation {
         build: Vec::new(),
         diagnosis: None,
         disturbed: 0,
+        profiling: None,
         cost: Cost::default(),
         same_program_as: None,
         observed: None,

@@ -136,6 +136,7 @@ fn headroom_is_the_weighted_mean_over_cases_that_all_have_a_bound() {
         }))
         .expect("an evaluation");
         let case = |(at, latency_us): (usize, f64)| CaseMeasurement {
+            baseline_us: None,
             case: cases[at].name.clone(),
             latency_us,
             host_us: None,

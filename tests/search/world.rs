@@ -149,6 +149,7 @@ impl Nature {
             build: Vec::new(),
             diagnosis: None,
             disturbed: 0,
+            profiling: None,
             cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
             same_program_as: None,
             observed: None,
@@ -273,6 +274,7 @@ impl Evaluator for Lab {
             vs_compile: None,
             cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
             notes: Vec::new(),
+            profiling: None,
         })
     }
 }
@@ -299,7 +301,7 @@ impl Moves {
 impl Generator for Moves {
     fn submit(&mut self, request: Request) -> Ticket {
         let (parent, prefix, count) = match request {
-            Request::Seeds { baseline, at_most } => {
+            Request::Seeds { baseline, at_most, .. } => {
                 (baseline.id, "seed".to_owned(), self.seeds.min(at_most))
             }
             Request::Children { parent, at_most, .. } => {

@@ -10,6 +10,10 @@ fn ready(generator: &mut RecipesGenerator, request: Request) -> Vec<Proposal> {
     }
 }
 
+fn seeds_of(baseline: &Candidate, at_most: usize) -> Request {
+    Request::Seeds { baseline: baseline.clone(), diagnosis: None, at_most }
+}
+
 fn accepted(candidate: &Candidate) -> Evaluation {
     Evaluation {
         candidate: candidate.id.clone(),
@@ -19,6 +23,7 @@ fn accepted(candidate: &Candidate) -> Evaluation {
         build: Vec::new(),
         diagnosis: None,
         disturbed: 0,
+        profiling: None,
         cost: Cost::default(),
         same_program_as: None,
         observed: None,
@@ -30,7 +35,7 @@ fn seeds_come_from_the_baseline_and_children_hold_only_the_steps_from_their_pare
     let context = Context::new(DeviceKind::Cuda);
     let mut generator = RecipesGenerator::new(context.clone(), 1);
     let baseline = Candidate::baseline(SCALE_ROWS);
-    let seeds = ready(&mut generator, Request::Seeds { baseline: baseline.clone(), at_most: 20 });
+    let seeds = ready(&mut generator, seeds_of(&baseline, 20));
     assert_eq!(seeds.len(), 20);
     assert!(seeds.iter().all(|seed| seed.parent == baseline.id));
 
@@ -49,7 +54,7 @@ fn seeds_come_from_the_baseline_and_children_hold_only_the_steps_from_their_pare
 #[test]
 fn a_resumed_run_is_not_offered_what_it_has() {
     let baseline = Candidate::baseline(SCALE_ROWS);
-    let request = || Request::Seeds { baseline: baseline.clone(), at_most: 10 };
+    let request = || seeds_of(&baseline, 10);
     let generator = || RecipesGenerator::new(Context::new(DeviceKind::Cuda), 1);
     let before = ready(&mut generator(), request());
     let mut resumed = generator();

@@ -30,8 +30,8 @@ def become_child(channel, scratch, settings, device):
     with open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(_WORST_OOM_SCORE))
     _keep_only(channel, scratch)
-    _move_in(scratch)
-    _reset_seeds()
+    move_in(scratch)
+    reset_seeds()
     wire = Wire.take_stdin()
     try:
         confine.limit(settings, device)
@@ -62,7 +62,7 @@ def _keep_only(channel, scratch):
                 pass  # the one that listed the folder
 
 
-def _move_in(scratch):
+def move_in(scratch):
     """Everything that asks for a folder of its own gets the scratch folder."""
     os.chdir(scratch)
     for name in ("HOME", "TMPDIR"):
@@ -73,7 +73,7 @@ def _move_in(scratch):
     sys.dont_write_bytecode = True
 
 
-def _reset_seeds():
+def reset_seeds():
     random.seed(0)
     numpy.random.seed(0)
     torch.manual_seed(0)

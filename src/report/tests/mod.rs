@@ -82,6 +82,8 @@ fn the_page_has_what_a_reader_asks_for() {
         "95 % interval 1.68× to 1.75× over the baseline, 25 paired rounds; NVIDIA H200, 3 cases.",
         "3.09 ms → 1.68 ms · 1.84×",
         "wall time, seconds",
+        "baseline: memory-bound, 1.98 times the least DRAM traffic.",
+        "<td>DRAM traffic</td><td class=\"n\">10.10 GB, 1.98× the least</td><td class=\"n\">5.20 GB",
         "Rung 0: 148 candidates entered",
         "21 rejected",
         r#"<span class="ts">evict_first</span>"#,

@@ -3,7 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    kernel::{Bound, CeilingMethod, Ceilings, Gate, Headroom, Limiter, Precision, Ratio},
+    kernel::{
+        Bottleneck, BottleneckClass, Bound, CeilingMethod, Ceilings, Diagnosis, Figure, Finding,
+        Gate, Headroom, KernelProfile, Launch, Limiter, Occupancy, OccupancyLimit, Precision,
+        Profile, Ratio, Throughput, Traffic,
+    },
     report::*,
 };
 
@@ -166,6 +170,11 @@ pub(super) fn improved() -> Report {
             advice: "Its inputs are uniform, so every answer is close to 1/N: scale them up or compare relative errors.".into(),
         }],
     };
+    report.profile = ProfileInfo {
+        baseline: Some(profiled(3092.0, 1.98, 10.1e9)),
+        best: Some(profiled(1684.0, 1.01, 5.2e9)),
+        note: None,
+    };
     report.warnings =
         vec!["the GPU's clock was not locked: 2 % of the rounds were repeated".into()];
     report.best = Some(BestInfo {
@@ -201,6 +210,8 @@ pub(super) fn no_improvement() -> Report {
         row("5d1be7c09a3f2210", "baseline", CandidateVerdict::Baseline, Some((1, 18_420.0))),
         row("77fe20aa91c3be54", "warps 16", CandidateVerdict::Pruned, Some((1, 18_390.0))),
     ];
+    report.profile.note =
+        Some("no profile was made: the cpu device has no hardware counters to read".into());
     report.budget.wall_seconds_limit = Some(60.0);
     report.budget.wall_seconds_spent = 44.0;
     report.budget.evaluations_spent = 15;
@@ -235,6 +246,14 @@ pub(super) fn hostile() -> Report {
         row.origin = attack.into();
         row.reason = row.reason.as_ref().map(|_| attack.into());
     }
+    for entry in report.profile.baseline.iter_mut().chain(&mut report.profile.best) {
+        entry.profile.case = attack.into();
+        entry.profile.kernels[0].name = attack.into();
+        entry.diagnosis.findings = vec![attack.into()];
+        entry.diagnosis.suggestions = vec![attack.into()];
+        entry.diagnosis.details[0].kernel = Some(attack.into());
+    }
+    report.profile.note = Some(attack.into());
     report.audit.passed[0].mutant = attack.into();
     report.audit.passed[0].advice = attack.into();
     report.best_source =
@@ -282,10 +301,89 @@ fn base(name: &str, kind: &str, device: &str) -> Report {
         trajectory: vec![],
         budget: BudgetInfo::default(),
         audit: AuditInfo::default(),
+        profile: ProfileInfo::default(),
         warnings: vec![],
         best: None,
         baseline_source: BEFORE.into(),
         best_source: None,
+    }
+}
+
+/// A kernel that takes `us`, and its diagnosis.
+fn profiled(us: f64, amplification: f64, dram_bytes: f64) -> ProfileEntry {
+    let kernel = KernelProfile {
+        name: "softmax_kernel".into(),
+        duration_us: us,
+        launch: Launch {
+            programs: Some(4096.0),
+            threads_per_program: Some(512.0),
+            registers_per_thread: Some(40.0),
+            shared_bytes: Some(1024.0 + 64.0),
+            waves: Some(7.8),
+            multiprocessors: Some(132.0),
+        },
+        throughput: Throughput {
+            sm: Some(21.0),
+            memory: Some(83.4),
+            dram: Some(83.4),
+            l2: Some(40.0),
+            l1: Some(30.0),
+        },
+        traffic: Traffic {
+            dram_read_bytes: Some(0.66 * dram_bytes),
+            dram_write_bytes: Some(0.34 * dram_bytes),
+            l1_hit: Some(0.3),
+            l2_hit: Some(41.0),
+            load_bytes_per_sector: Some(32.0),
+            local_load_sectors: Some(0.0),
+            local_store_sectors: Some(0.0),
+            ..Traffic::default()
+        },
+        occupancy: Occupancy {
+            achieved: Some(71.2),
+            theoretical: Some(75.0),
+            limit: Some(OccupancyLimit::Registers),
+            programs: Some(3.0),
+            programs_without_limit: Some(4.0),
+        },
+        stalls: [("long_scoreboard".to_owned(), 71.0), ("selected".to_owned(), 3.0)].into(),
+        ..KernelProfile::default()
+    };
+    let wasteful = amplification > 1.4;
+    let (bottleneck, class, sentence, suggestion) = if wasteful {
+        (
+            Bottleneck::RedundantTraffic,
+            BottleneckClass::Memory,
+            "redundant traffic: 10.100 GB through DRAM where 5.100 GB would do, 2.0 times the \
+             least, in 1 kernel",
+            "task memory-traffic",
+        )
+    } else {
+        (Bottleneck::MemoryPeak, BottleneckClass::NearLimit, "DRAM is at 83 % of its peak", "evict")
+    };
+    ProfileEntry {
+        diagnosis: Diagnosis {
+            class,
+            findings: vec![sentence.into()],
+            suggestions: vec![suggestion.into()],
+            details: vec![Finding {
+                bottleneck,
+                kernel: None,
+                severity: if wasteful { 0.5 } else { 0.1 },
+                figures: vec![Figure {
+                    name: "dram_bytes".into(),
+                    value: dram_bytes,
+                    unit: "B".into(),
+                }],
+            }],
+            amplification: Some(amplification),
+        },
+        profile: Profile {
+            case: "kernelbench".into(),
+            kernels: vec![kernel],
+            least_bytes: Some(5_100_000_000),
+            incomplete: false,
+        },
     }
 }
 

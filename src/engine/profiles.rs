@@ -1,0 +1,174 @@
+//! Which evaluations of a run are profiled: few, since each takes some seconds.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    evaluate::{
+        Device, Plane,
+        profile::{DeviceFacts, Profiled, Profiler, diagnose},
+    },
+    kernel::{Candidate, CandidateId, Diagnosis, Profiling},
+};
+
+/// A run of less than this, seconds, has better uses for its time than profiles.
+const SHORT_RUN: f64 = 45.0;
+/// Share of the wall clock that profiles of candidates on the top rung may take, the baseline's
+/// and the winner's not counted, and what one is expected to take, seconds.
+const SHARE: f64 = 0.1;
+const EXPECTED_SECONDS: f64 = 9.0;
+/// Candidates that are profiled on the top rung at most.
+const MOST: usize = 4;
+
+/// Decides for one run, and remembers what it learnt about the profiler.
+#[derive(Clone, Debug)]
+pub(super) struct Profiles {
+    profiler: Result<Profiler, String>,
+    /// The case that is profiled.
+    case: usize,
+    seed: u64,
+    /// When the wall clock ends.
+    deadline: Option<Instant>,
+    memory: Arc<Mutex<Memory>>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    left: usize,
+    done: HashSet<CandidateId>,
+    /// Why the last one failed, and how many did in a row.
+    failure: Option<String>,
+    failures: usize,
+}
+
+/// A profiler that fails twice in a row will fail again.
+const PATIENCE: usize = 2;
+
+impl Profiles {
+    /// `wanted` is what the person says, `wall_seconds` what is left of the run.
+    pub(super) fn of_run(
+        device: Device,
+        wanted: bool,
+        wall_seconds: Option<f64>,
+        seed: u64,
+    ) -> Self {
+        let profiler = match wall_seconds {
+            _ if device == Device::Cpu => {
+                Err("the cpu device has no hardware counters to read".to_owned())
+            }
+            _ if !wanted => Err("it was not asked for (--no-profile)".to_owned()),
+            Some(seconds) if seconds < SHORT_RUN => Err(format!(
+                "{seconds:.0} s of wall clock are too few for it; it needs {SHORT_RUN} s or more"
+            )),
+            _ => Profiler::find(),
+        };
+        let left = match wall_seconds {
+            Some(seconds) => (SHARE * seconds / EXPECTED_SECONDS) as usize,
+            None => MOST,
+        };
+        let deadline =
+            wall_seconds.map(|left| Instant::now() + Duration::from_secs_f64(left.max(0.0)));
+        let memory = Memory { left: left.min(MOST), ..Memory::default() };
+        Self { profiler, case: 0, seed, deadline, memory: Arc::new(Mutex::new(memory)) }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a candidate that is about to be evaluated on the top rung is profiled beside that.
+    pub(super) fn chosen(&self, candidate: &Candidate) -> bool {
+        if candidate.parent.is_none() {
+            return true;
+        }
+        let mut memory = self.memory();
+        let late = self.deadline.is_some_and(|end| {
+            Instant::now() + Duration::from_secs_f64(2.0 * EXPECTED_SECONDS) > end
+        });
+        let chosen = self.profiler.is_ok() && memory.left > 0 && !late;
+        memory.left -= usize::from(chosen);
+        chosen
+    }
+
+    /// Whether a winner is profiled after its verification: unless it was before.
+    pub(super) fn lacks(&self, winner: &Candidate) -> bool {
+        !self.memory().done.contains(&winner.id)
+    }
+
+    /// Profiles `candidate`; the reason why not where that cannot be.
+    pub(super) async fn profile(&self, plane: &Plane, candidate: &Candidate) -> Profiled {
+        let missing =
+            |reason: String| Profiled { profiling: Profiling::missing(reason), gpu_seconds: 0.0 };
+        let profiler = match &self.profiler {
+            Ok(profiler) => profiler,
+            Err(reason) => return missing(reason.clone()),
+        };
+        if self.deadline.is_some_and(|end| Instant::now() > end) {
+            return missing("the wall clock ended before it".to_owned());
+        }
+        let known = {
+            let memory = self.memory();
+            memory.failure.clone().filter(|_| memory.failures >= PATIENCE)
+        };
+        if let Some(reason) = known {
+            return missing(reason);
+        }
+        let profiled = plane.profile(profiler, candidate, self.case, self.seed).await;
+        let mut memory = self.memory();
+        match profiled.profiling.reason() {
+            Some(reason) => {
+                memory.failure = Some(reason.to_owned());
+                memory.failures += 1;
+            }
+            None => {
+                memory.done.insert(candidate.id.clone());
+                memory.failures = 0;
+            }
+        }
+        drop(memory);
+        profiled
+    }
+}
+
+/// What a profile means; `None` without one.
+pub(super) fn diagnosis(profiling: &Profiling) -> Option<Diagnosis> {
+    Some(diagnose(profiling.profile()?, None, &DeviceFacts::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(profiles: &Profiles) -> &str {
+        profiles.profiler.as_ref().err().map_or("", String::as_str)
+    }
+
+    #[test]
+    fn a_run_says_why_it_has_no_profiles() {
+        let gpu = Device::Cuda { index: 0, capability: (9, 0) };
+        let of = |device, wanted, seconds| Profiles::of_run(device, wanted, seconds, 1);
+        assert!(reason(&of(Device::Cpu, true, None)).contains("cpu device"));
+        assert!(reason(&of(gpu, false, None)).contains("--no-profile"));
+        assert!(reason(&of(gpu, true, Some(28.0))).contains("28 s of wall clock are too few"));
+    }
+
+    #[test]
+    fn the_baseline_is_always_chosen_and_candidates_as_far_as_the_time_goes() {
+        let gpu = Device::Cuda { index: 0, capability: (9, 0) };
+        let baseline = Candidate::baseline("x = 1");
+        let child = |n: usize| {
+            let origin = crate::kernel::Move::Recipe { text: "given".into() };
+            Candidate::child(&baseline.id, origin, format!("x = {n}"))
+        };
+        let chosen = |seconds: Option<f64>| {
+            let mut profiles = Profiles::of_run(gpu, true, seconds, 1);
+            profiles.profiler = Ok(Profiler::at("/bin/true"));
+            assert!(profiles.chosen(&baseline));
+            (2..20).filter(|n| profiles.chosen(&child(*n))).count()
+        };
+        assert_eq!([Some(60.0), Some(200.0), Some(3600.0), None].map(chosen), [0, 2, MOST, MOST]);
+    }
+}

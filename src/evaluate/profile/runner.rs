@@ -1,0 +1,292 @@
+//! Profiling one call of a candidate on a plane.
+//!
+//! The candidate is compiled in a child of the zygote as ever, and what that leaves in Triton's
+//! cache moves to the scratch folder of a fresh process under Nsight Compute, which compiles
+//! nothing any more. Only the two calls in that process, the second of them observed, are made
+//! in the GPU turn; its start and its imports, most of the time that profiling takes, are not.
+//!
+//! Nsight Compute itself is not confined: it needs the network's loopback and more. The process it
+//! looks into confines itself before it reads its first request.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::json;
+use tokio::process::Command;
+
+use super::{
+    Profiler, Trouble,
+    least::least_bytes,
+    lock, profiler, read,
+    session::{Failure, Limits, Session},
+};
+use crate::{
+    evaluate::{
+        error::EvaluateError,
+        judge::Stop,
+        plane::{Device, Plane},
+        spawn::inherited,
+        subject::{Subject, load_request},
+    },
+    kernel::{Candidate, Profile, Profiling},
+};
+
+/// Another process of this machine may be profiling; longer than that it hardly does.
+const LOCK_PATIENCE: Duration = Duration::from_secs(120);
+
+/// What came of profiling, and for how long it held the GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profiled {
+    pub profiling: Profiling,
+    pub gpu_seconds: f64,
+}
+
+/// Why there is no profile.
+enum Gone {
+    Reason(String),
+    /// Nothing was seen, and nothing said why.
+    Blind(String),
+}
+
+impl From<Failure> for Gone {
+    fn from(failure: Failure) -> Self {
+        Self::Reason(failure.to_string())
+    }
+}
+
+impl From<EvaluateError> for Gone {
+    fn from(error: EvaluateError) -> Self {
+        Self::Reason(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Gone {
+    fn from(error: std::io::Error) -> Self {
+        Self::Reason(format!("no folder for it can be made: {error}"))
+    }
+}
+
+impl Plane {
+    /// Profiles one call of `candidate` on the contract's case number `case`. Whatever goes wrong is
+    /// a reason for the report and nothing else.
+    pub async fn profile(
+        &self,
+        profiler: &Profiler,
+        candidate: &Candidate,
+        case: usize,
+        seed: u64,
+    ) -> Profiled {
+        let mut gpu_seconds = 0.0;
+        let profiling =
+            match self.try_profile(profiler, candidate, case, seed, &mut gpu_seconds).await {
+                Ok(profile) => Profiling::Done { profile: Box::new(profile) },
+                Err(Gone::Reason(reason) | Gone::Blind(reason)) => Profiling::missing(reason),
+            };
+        Profiled { profiling, gpu_seconds }
+    }
+
+    async fn try_profile(
+        &self,
+        profiler: &Profiler,
+        candidate: &Candidate,
+        case: usize,
+        seed: u64,
+        gpu_seconds: &mut f64,
+    ) -> Result<Profile, Gone> {
+        let folder = tempfile::Builder::new().prefix("profile-").tempdir_in(self.scratch())?;
+        let scratch = folder.path().join("scratch");
+        fs::create_dir(&scratch)?;
+        fs::write(scratch.join("candidate.py"), candidate.source.as_bytes())?;
+        self.compile_into(&scratch, candidate, case, seed).await?;
+        let job = Job { plane: self, profiler, folder: folder.path(), scratch: &scratch };
+        match job.run(case, seed, false, gpu_seconds).await {
+            // Where less than the whole sandbox is accepted, the device may be opened before it.
+            Err(Gone::Blind(_)) if self.config.best_effort => {
+                job.run(case, seed, true, gpu_seconds).await
+            }
+            result => result,
+        }
+    }
+
+    /// Compiles `candidate` in a child and leaves Triton's cache in `scratch`.
+    async fn compile_into(
+        &self,
+        scratch: &Path,
+        candidate: &Candidate,
+        case: usize,
+        seed: u64,
+    ) -> Result<(), Gone> {
+        let told = |stop| match stop {
+            Stop::Rejected(rejection) => Gone::Reason(rejection.to_string()),
+            Stop::Fault(error) => error.into(),
+        };
+        let mut subject = Subject::start(self, candidate).await.map_err(told)?;
+        let compiled = subject.compile(&[case], seed).await.map_err(told);
+        let cache = subject.child.scratch().join(CACHE);
+        // Without it the profiled process compiles for itself.
+        fs::rename(cache, scratch.join(CACHE)).ok();
+        subject.end().await;
+        compiled.map(drop)
+    }
+}
+
+/// Triton's cache in a scratch folder (`forked.py` has the same name).
+const CACHE: &str = ".cache";
+
+/// One candidate with its folders.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    plane: &'a Plane,
+    profiler: &'a Profiler,
+    /// Not the candidate's.
+    folder: &'a Path,
+    /// The candidate's.
+    scratch: &'a Path,
+}
+
+impl Job<'_> {
+    async fn run(
+        self,
+        case: usize,
+        seed: u64,
+        device_first: bool,
+        gpu_seconds: &mut f64,
+    ) -> Result<Profile, Gone> {
+        let (log, socket) = (self.folder.join("ncu.csv"), self.folder.join("socket"));
+        for stale in [&log, &socket] {
+            fs::remove_file(stale).ok();
+        }
+        let command = self.command(&log, &socket, device_first)?;
+        let patience = self.profiler.patience();
+        let load = self.plane.config.limits.import;
+        let limits = Limits { start: patience, load, profile: patience, finish: patience };
+        let mut session = Session::start(command, &socket, limits).await?;
+        let watch = session.watched(&self.plane.watch, self.scratch, self.plane.config.quota);
+        let result = self.observe(&mut session, case, seed, gpu_seconds).await;
+        session.end().await;
+        if let Some(excess) = watch.excess() {
+            return Err(Failure::Excess(excess).into());
+        }
+        self.judge(result, &log, case)
+    }
+
+    /// Gives the least bytes of the case.
+    async fn observe(
+        self,
+        session: &mut Session,
+        case: usize,
+        seed: u64,
+        gpu_seconds: &mut f64,
+    ) -> Result<Option<u64>, Gone> {
+        let plane = self.plane;
+        session.load(load_request(plane, &self.scratch.join("candidate.py"))).await?;
+        let Some(lock) = lock::take(LOCK_PATIENCE).await else {
+            let patience = LOCK_PATIENCE.as_secs();
+            let reason = format!("another process was profiling on this machine for {patience} s");
+            return Err(Gone::Reason(reason));
+        };
+        let turn = plane.turn.take().await;
+        let result = async {
+            let mut referee = plane.referee.lock().await;
+            let inputs = referee.inputs(case, &plane.contract.cases[case], seed).await?;
+            drop(referee);
+            session.profile(&inputs, &plane.call()).await?;
+            let counted = plane.work(case).map(|work| work.bytes());
+            Ok(counted.or_else(|| least_bytes(&inputs)))
+        }
+        .await;
+        if result.is_err() {
+            // What it runs must not disturb whoever has the turn next.
+            session.kill();
+        }
+        *gpu_seconds += turn.seconds();
+        drop((turn, lock));
+        if result.is_ok() {
+            session.finish().await?;
+        }
+        result
+    }
+
+    /// What the profiler wrote counts, whether or not the rest went well.
+    fn judge(
+        self,
+        observed: Result<Option<u64>, Gone>,
+        log: &Path,
+        case: usize,
+    ) -> Result<Profile, Gone> {
+        let reading = read(&fs::read(log).unwrap_or_default());
+        if reading.trouble == Some(Trouble::NoPermission) {
+            return Err(Gone::Reason(profiler::NOT_PERMITTED.to_owned()));
+        }
+        let least_bytes = observed?;
+        if reading.kernels.is_empty() {
+            return Err(match reading.trouble {
+                Some(Trouble::Other(words)) => {
+                    Gone::Reason(format!("Nsight Compute says: {words}"))
+                }
+                _ => Gone::Blind(BLIND.to_owned()),
+            });
+        }
+        Ok(Profile {
+            case: self.plane.contract.cases[case].name.clone(),
+            incomplete: reading.incomplete || reading.kernels.len() >= profiler::MOST_KERNELS,
+            kernels: reading.kernels,
+            least_bytes,
+        })
+    }
+
+    fn command(self, log: &Path, socket: &Path, device_first: bool) -> Result<Command, Gone> {
+        let starter = self.plane.starter();
+        let tools = self.plane.scratch().join("profiler-tools");
+        let home = self.plane.scratch().join("profiler-home");
+        for folder in [&tools, &home] {
+            fs::create_dir_all(folder)?;
+        }
+        let settings = self.settings(&tools, device_first)?;
+        let mut command = Command::new(self.profiler.program());
+        command
+            .args(profiler::arguments(log))
+            .arg(&starter.config.interpreter.executable)
+            .args(["-I", "-B", "-u"])
+            .arg(starter.harness.join("profiled.py"))
+            .arg(socket)
+            .arg(settings)
+            .current_dir(self.scratch)
+            .env_clear()
+            .envs(inherited())
+            .envs(starter.environment())
+            // Numbers without a language's separators; the reader could do with them.
+            .env("LC_ALL", "C.UTF-8")
+            .env("HOME", home)
+            // The libraries inside the profiled process write there too, when it is confined.
+            .env("TMPDIR", self.scratch)
+            .env("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1");
+        Ok(command)
+    }
+
+    /// Writes what the profiled process must know; gives the file's path.
+    fn settings(self, tools: &Path, device_first: bool) -> Result<PathBuf, Gone> {
+        let shared = self.plane.scratch().join("shared");
+        let confinement = self.plane.starter().child_confinement(&shared);
+        let mut confinement = confinement.map_err(|error| Gone::Reason(error.to_string()))?;
+        confinement.policy.profiler = self.plane.config.device != Device::Cpu;
+        confinement.policy.read.extend(self.profiler.installation());
+        let settings = json!({
+            "child": confinement,
+            "device": self.plane.config.device.to_string(),
+            "scratch": self.scratch,
+            "tools": tools,
+            "device_first": device_first,
+        });
+        let path = self.folder.join("settings.json");
+        fs::write(&path, settings.to_string())?;
+        Ok(path)
+    }
+}
+
+const BLIND: &str = "Nsight Compute saw no kernel of the call and does not say why; `ncu \
+    --version` and the driver may not fit together, or the sandbox keeps them apart (--sandbox \
+    best-effort opens the GPU before the sandbox is entered)";

@@ -1,0 +1,2 @@
+mod bottlenecks;
+mod reading;
