@@ -12,7 +12,10 @@ use std::{
 use kernelbrain::{
     kernel::{Candidate, CandidateId, Entry, Evaluation, Gate, Move, Rejection, Target, Verdict},
     search::{Decision, Event, Spend},
-    store::{NewRun, RunStore, SqliteStore, StoreError, lock_output, sqlite::SqliteOptions},
+    store::{
+        CeilingKey, CeilingStore, NewRun, RunStore, SqliteStore, StoreError, lock_output,
+        sqlite::SqliteOptions,
+    },
 };
 use sqlx::{Connection, Row, SqliteConnection, query, sqlite::SqliteConnectOptions};
 
@@ -75,6 +78,26 @@ async fn a_database_of_a_newer_kernelbrain_is_left_alone() {
         error.ends_with("was written by a newer kernelbrain (migration 99); upgrade or use --db"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_database_of_an_older_kernelbrain_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernelbrain.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    store.create_run(&new_run("kept")).await.unwrap();
+    store.close().await;
+    // As it was before ceilings were kept.
+    let mut raw = raw(&path).await;
+    for step in ["DROP TABLE ceilings", "DELETE FROM _sqlx_migrations WHERE version > 1"] {
+        query(step).execute(&mut raw).await.unwrap();
+    }
+    raw.close().await.unwrap();
+
+    let store = SqliteStore::open(&path).await.unwrap();
+    assert_eq!(store.load("kept").await.unwrap().0.id, "kept");
+    let nobody = CeilingKey { gpu: "GPU".into(), driver: "1".into(), clocks: "1/1 MHz".into() };
+    assert_eq!(store.find_ceilings(&nobody).await.unwrap(), None);
 }
 
 #[tokio::test]

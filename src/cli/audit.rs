@@ -21,7 +21,7 @@ pub(super) struct Options {
 
 pub(super) fn run(options: Options) -> CommandResult {
     let interpreter = options.machine.interpreter()?;
-    let device = options.machine.device.resolve()?;
+    let device = options.machine.device()?;
     let best_effort = options.machine.sandbox == SandboxMode::BestEffort;
     let audited = block_on(audit_contract(&options.contract, device, interpreter, best_effort))?;
     outln!(

@@ -1,32 +1,44 @@
-//! `kernelbrain bench kernel.py --test test.py`: one file by all gates, timed.
+//! `kernelbrain bench kernel.py --test test.py`: files by all gates, timed.
 
 use std::{path::PathBuf, time::Duration};
 
 use super::{
     CommandResult,
-    common::{MachineOptions, SandboxMode, block_on, duration, printable},
+    common::{MachineOptions, SandboxMode, block_on, duration, show, terminal_style},
+    comparisons,
 };
 use crate::{
-    engine::{BenchRequest, Benched, PlaneOptions, Selection, bench, exit},
-    kernel::{Rejection, Verdict},
+    engine::{
+        BenchRequest, ComparisonsRequest, EngineError, PlaneOptions, Selection, bench, compare,
+        exit,
+    },
+    report::bench::render,
     search::Ladder,
 };
 
-/// Exit status for a kernel that a gate rejects.
+/// Exit status where a gate rejects a kernel.
 const REJECTED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// The kernel's source file
-    source: PathBuf,
+    /// The kernels' source files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// The contract
     #[arg(long, value_name = "FILE")]
     test: PathBuf,
     /// A baseline to compare with, interleaved
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
+    /// Only compare one file with the baseline, that often on every case, to see how far it can be
+    /// trusted
+    #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u32).range(1..))]
+    comparisons: Option<u32>,
     #[command(flatten)]
     machine: MachineOptions,
+    /// Stop after the gates that need no clock: policy, build, correctness, integrity
+    #[arg(long)]
+    no_timing: bool,
     /// The least speedup over the baseline that counts
     #[arg(long, default_value_t = 1.03, value_name = "X")]
     gamma: f64,
@@ -45,78 +57,46 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: Options) -> CommandResult {
-    let selection = Selection::Files { source: options.source, contract: options.test };
+    let plane = PlaneOptions {
+        device: options.machine.device()?,
+        interpreter: options.machine.interpreter()?,
+        best_effort: options.machine.sandbox == SandboxMode::BestEffort,
+        children: Some(2),
+        candidate_timeout: options.candidate_timeout,
+        reference_timeout: Duration::from_secs(300),
+    };
+    if let (Some(count), Some(against)) = (options.comparisons, &options.against) {
+        let [source] = <[PathBuf; 1]>::try_from(options.files).map_err(|files| {
+            let reason = format!("--comparisons is for one file, not {}", files.len());
+            EngineError::Usage(reason)
+        })?;
+        let request = ComparisonsRequest {
+            target: Selection::Files { source, contract: options.test }.resolve()?,
+            against: against.clone(),
+            plane,
+            seed: options.seed,
+            gamma: options.gamma,
+            count,
+        };
+        return comparisons::show(&block_on(compare(request))?, options.json);
+    }
     let request = BenchRequest {
-        target: selection.resolve()?,
-        plane: PlaneOptions {
-            device: options.machine.device.resolve()?,
-            interpreter: options.machine.interpreter()?,
-            best_effort: options.machine.sandbox == SandboxMode::BestEffort,
-            children: Some(2),
-            candidate_timeout: options.candidate_timeout,
-            reference_timeout: Duration::from_secs(300),
-        },
+        files: options.files,
+        contract: options.test,
+        against: options.against,
+        plane,
         ladder: Ladder::default(),
         seed: options.seed,
         gamma: options.gamma,
         allow_regression: options.allow_regression,
-        against: options.against,
+        timing: !options.no_timing,
     };
-    let benched = block_on(bench(request))?;
+    let report = block_on(bench(request))?;
     if options.json {
-        let value = serde_json::json!({
-            "device": benched.device_name,
-            "evaluation": benched.evaluation,
-            "verification": benched.verification,
-            "notes": benched.notes,
-        });
-        outln!("{value:#}");
+        let json = report.json();
+        show(&json.map_err(|error| EngineError::Environment(format!("no JSON: {error}")))?);
     } else {
-        print(&benched);
+        show(&render(&report, terminal_style()));
     }
-    Ok(if rejection(&benched).is_some() { REJECTED } else { exit::FINISHED })
-}
-
-fn rejection(benched: &Benched) -> Option<&Rejection> {
-    benched.evaluation.rejection().or_else(|| {
-        benched.verification.as_ref().and_then(|verification| match &verification.verdict {
-            Verdict::Rejected(rejection) => Some(rejection),
-            Verdict::Accepted => None,
-        })
-    })
-}
-
-fn print(benched: &Benched) {
-    outln!("on {}", printable(&benched.device_name));
-    for note in &benched.notes {
-        outln!("note: {}", printable(note));
-    }
-    for case in &benched.evaluation.cases {
-        outln!("{:<20} {:>12.2} µs", printable(&case.case), case.latency_us);
-    }
-    if let Some(verification) = &benched.verification {
-        for case in &verification.comparisons {
-            outln!(
-                "{:<20} {:>7.3}x the baseline ({:.3} to {:.3}, {} rounds)",
-                printable(&case.case),
-                case.vs_baseline.median,
-                case.vs_baseline.low,
-                case.vs_baseline.high,
-                case.vs_baseline.rounds
-            );
-        }
-        if let Some(ratio) = verification.vs_baseline {
-            outln!("together {:.3}x ({:.3} to {:.3})", ratio.median, ratio.low, ratio.high);
-        }
-        for note in &verification.notes {
-            outln!("note: {}", printable(note));
-        }
-    }
-    match rejection(benched) {
-        Some(rejection) => outln!("rejected, {}", printable(&rejection.to_string())),
-        None if benched.verification.is_some() => outln!("accepted by every gate"),
-        None => outln!(
-            "accepted; not checked without a baseline to compare with (--against): policy, performance"
-        ),
-    }
+    Ok(if report.all_accepted() { exit::FINISHED } else { REJECTED })
 }

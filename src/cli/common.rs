@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    engine::{DeviceChoice, EngineError, machine},
-    evaluate::Interpreter,
+    engine::{DeviceChoice, EngineError, look_for_tenants, machine},
+    evaluate::{Device, Interpreter},
     report::terminal,
 };
 
@@ -25,6 +25,9 @@ pub(super) struct MachineOptions {
     /// What to do where the kernel cannot confine candidate code completely
     #[arg(long, default_value = "required", value_name = "MODE")]
     pub(super) sandbox: SandboxMode,
+    /// Wait while another process is using the GPU
+    #[arg(long)]
+    pub(super) wait_for_gpu: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,6 +39,13 @@ pub(super) enum SandboxMode {
 }
 
 impl MachineOptions {
+    /// The device, free of other people's processes if that was asked for.
+    pub(super) fn device(&self) -> Result<Device, EngineError> {
+        let device = self.device.resolve()?;
+        look_for_tenants(device, self.wait_for_gpu, |text| eprintln!("{}", printable(text)));
+        Ok(device)
+    }
+
     pub(super) fn interpreter(&self) -> Result<Interpreter, EngineError> {
         let named = machine::named_python(self.python.clone());
         machine::find_python(named.as_deref())

@@ -14,6 +14,7 @@ mod audit;
 mod bench;
 mod calibrate;
 mod common;
+mod comparisons;
 mod doctor;
 mod live;
 mod optimize;

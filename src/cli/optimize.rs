@@ -106,7 +106,7 @@ pub(super) fn run(options: Options) -> CommandResult {
     let (selection, settings) = selection(&options)?;
     let target = selection.resolve()?;
     let interpreter = options.machine.interpreter()?;
-    let device = options.machine.device.resolve()?;
+    let device = options.machine.device()?;
     let output = match &options.out {
         Some(folder) => absolute(folder)?,
         None => default_output(&target.name)?,
@@ -114,6 +114,7 @@ pub(super) fn run(options: Options) -> CommandResult {
     if !(options.gamma.is_finite() && options.gamma >= 1.0) {
         return Err(EngineError::Usage("--gamma must be a number of 1 or more".into()));
     }
+    let stop = stop_rules(&options, &settings, device)?;
     let request = OptimizeRequest {
         limits: limits(&options, &settings)?,
         generation: Generation {
@@ -139,7 +140,7 @@ pub(super) fn run(options: Options) -> CommandResult {
             candidate_timeout: options.candidate_timeout,
             reference_timeout: options.reference_timeout,
         },
-        stop: stop_rules(&options, &settings, device),
+        stop,
         calibrate: !options.no_calibrate,
         seed: options.seed,
         gamma: options.gamma,
@@ -251,14 +252,27 @@ fn limits(options: &Options, settings: &SearchSettings) -> Result<Limits, Engine
 
 /// A person's word wins over the configuration's, and that over the defaults. The interpreter's
 /// times have no bound, and whoever compares ladders wants everything evaluated.
-fn stop_rules(options: &Options, settings: &SearchSettings, device: Device) -> StopRules {
+fn stop_rules(
+    options: &Options,
+    settings: &SearchSettings,
+    device: Device,
+) -> Result<StopRules, EngineError> {
     let defaults = device != Device::Cpu && !options.full_evaluation;
     let headroom = options.headroom_stop.or(settings.headroom.map(OrOff::At));
     let patience = options.patience.or(settings.patience.map(OrOff::At));
-    StopRules {
+    let rules = StopRules {
         headroom: headroom.map_or(defaults.then_some(HEADROOM_STOP), OrOff::value),
         patience: patience.map_or(defaults.then_some(PATIENCE), OrOff::value),
+    };
+    if rules.headroom.is_some_and(|at_most| at_most.is_nan() || at_most < 1.0) {
+        let text = "--headroom-stop (search.headroom) must be a number of 1 or more, or off";
+        return Err(EngineError::Usage(text.into()));
     }
+    if rules.patience == Some(0) {
+        let text = "--patience (search.patience) must be at least 1, or off";
+        return Err(EngineError::Usage(text.into()));
+    }
+    Ok(rules)
 }
 
 /// Five percent of the time could be gained at most; less than 3 % does not count (γ).

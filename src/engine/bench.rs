@@ -1,56 +1,108 @@
-//! One kernel by all gates and timed, without a search; beside a baseline the last word too.
+//! Kernels by all gates and timed, without a search; beside a baseline the last word too.
+
+use std::path::{Path, PathBuf};
 
 use super::{
-    ceilings::illuminate, error::EngineError, fidelity::FidelityRule, session::PlaneOptions,
-    target::read_source,
+    ceilings::illuminate,
+    error::EngineError,
+    fidelity::FidelityRule,
+    session::PlaneOptions,
+    target::{read_source, read_text, unread},
 };
 use crate::{
-    kernel::{Bound, Candidate, Evaluation, Move, Target, Verification},
+    evaluate::{Device, Plane, policy},
+    kernel::{Candidate, Evaluation, Move, Rejection, Target, Verdict, Verification},
+    report::bench::{BenchCase, BenchReport, BenchResult, SCHEMA},
     search::Ladder,
 };
-use std::path::PathBuf;
 
 /// What is to be judged.
 #[derive(Clone, Debug)]
 pub struct BenchRequest {
-    pub target: Target,
+    /// The files, at least one.
+    pub files: Vec<PathBuf>,
+    pub contract: PathBuf,
+    /// A baseline to compare with, whose habits are no fault of the others.
+    pub against: Option<PathBuf>,
     pub plane: PlaneOptions,
     pub ladder: Ladder,
     pub seed: u64,
     pub gamma: f64,
     pub allow_regression: bool,
-    /// A baseline to compare with.
-    pub against: Option<PathBuf>,
+    /// Whether to go on after the gates that need no clock.
+    pub timing: bool,
 }
 
-/// What came of it.
-#[derive(Clone, Debug)]
-pub struct Benched {
-    pub evaluation: Evaluation,
-    /// Present with a baseline, if the kernel itself was accepted.
-    pub verification: Option<Verification>,
-    pub device_name: String,
-    /// Speed-of-light bounds of the cases, in the contract's order.
-    pub bounds: Vec<Option<Bound>>,
-    pub notes: Vec<String>,
+/// A file with its text.
+struct Given {
+    name: String,
+    text: String,
 }
 
-/// Judges a kernel at full fidelity.
-pub async fn bench(request: BenchRequest) -> Result<Benched, EngineError> {
-    let mut target = request.target.clone();
-    let subject = match &request.against {
-        // The policy gate compares with the baseline, so the baseline is the target.
-        Some(baseline) => {
-            let text = read_source(baseline)?;
-            let parent = Candidate::baseline(text.as_str());
-            target.text = text.into();
-            let origin = Move::Recipe { text: "given".into() };
-            Candidate::child(&parent.id, origin, request.target.text.clone())
-        }
-        None => Candidate::baseline(request.target.text.clone()),
+/// Judges every file at full fidelity. A rejection is a result; an error is a fault of the
+/// command line, the contract, the baseline or the machine.
+pub async fn bench(request: BenchRequest) -> Result<BenchReport, EngineError> {
+    let given: Vec<Given> =
+        request.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
+    let baseline = request.against.as_deref().map(read_source).transpose()?;
+    let mut target = target(&request)?;
+    target.text = baseline.as_deref().unwrap_or_default().into();
+    let mut report = BenchReport {
+        schema: SCHEMA,
+        device: request.plane.device.to_string(),
+        interpreted: request.plane.device == Device::Cpu,
+        results: Vec::new(),
+        notes: Vec::new(),
     };
-    let baseline = Candidate::baseline(target.text.clone());
+    // Text is judged in no time; where nothing is left, neither Python nor a device is needed.
+    let refused: Vec<Option<Rejection>> = match baseline {
+        None => given.iter().map(|it| policy::check_alone(it.text.as_bytes()).err()).collect(),
+        Some(_) => vec![None; given.len()],
+    };
+    if refused.iter().all(Option::is_some) {
+        let refused = refused.into_iter().flatten();
+        report.results = given.iter().zip(refused).map(|(it, why)| it.rejected(why)).collect();
+        return Ok(report);
+    }
     let plane = request.plane.start(target).await?;
+    report.device = plane.device_name().to_owned();
+    report.notes = plane.contract().notes.clone();
+    let mut note = |text: &str| report.notes.push(text.to_owned());
+    if request.timing {
+        illuminate(&plane, &request.plane, None, true, &mut note).await;
+    }
+    let result = judge_all(&plane, &request, baseline, &given, refused).await;
+    report.notes.extend(plane.take_warnings());
+    report.notes.extend(plane.conditions());
+    plane.close().await;
+    report.results = result?;
+    Ok(report)
+}
+
+fn read(file: &Path) -> Result<Given, EngineError> {
+    Ok(Given { name: file.display().to_string(), text: read_text(file)? })
+}
+
+/// What the plane is for: the contract. The text of its source is the baseline's, or none.
+fn target(request: &BenchRequest) -> Result<Target, EngineError> {
+    let first =
+        request.files.first().ok_or_else(|| EngineError::Usage("no file to judge".into()))?;
+    unread(first, &request.contract)
+}
+
+impl Given {
+    fn rejected(&self, rejection: Rejection) -> BenchResult {
+        BenchResult::accepted(&self.name, Vec::new()).rejected(rejection, &self.text)
+    }
+}
+
+async fn judge_all(
+    plane: &Plane,
+    request: &BenchRequest,
+    baseline: Option<String>,
+    given: &[Given],
+    refused: Vec<Option<Rejection>>,
+) -> Result<Vec<BenchResult>, EngineError> {
     let rule = FidelityRule {
         ladder: request.ladder.clone(),
         cases: plane.contract().cases.clone(),
@@ -59,30 +111,155 @@ pub async fn bench(request: BenchRequest) -> Result<Benched, EngineError> {
         flush_bytes: plane.flush_bytes(),
         gamma: request.gamma,
     };
-    let mut notes = Vec::new();
-    let result = async {
-        let mut note = |text: &str| notes.push(text.to_owned());
-        illuminate(&plane, &request.plane, None, true, &mut note).await;
-        plane.lay_out(request.seed).await?;
-        let top = rule.ladder.top();
-        let evaluation = plane.evaluate(&subject, top, &rule.of_rung(top)).await?;
-        let verification = if evaluation.accepted() && request.against.is_some() {
-            let mut plan = rule.verification(request.allow_regression);
-            plan.seeds.fill_with(|| u64::from(rand::random::<u32>()));
-            Some(plane.verify(&subject, &baseline, &plan).await?)
-        } else {
-            None
-        };
-        Ok::<_, EngineError>((evaluation, verification))
+    plane.lay_out(request.seed).await?;
+    let against = baseline.is_some();
+    let baseline = Candidate::baseline(baseline.unwrap_or_default());
+    let bench = Bench { plane, request, rule, baseline, against };
+    if against {
+        bench.measure_baseline().await?;
     }
-    .await;
-    let benched = result.map(|(evaluation, verification)| Benched {
-        evaluation,
-        verification,
-        device_name: plane.device_name().to_owned(),
-        bounds: (0..plane.contract().cases.len()).map(|case| plane.bound(case)).collect(),
-        notes: [plane.contract().notes.clone(), notes, plane.take_warnings()].concat(),
-    });
-    plane.close().await;
-    benched
+    let mut results = Vec::new();
+    for (it, refused) in given.iter().zip(refused) {
+        results.push(match refused {
+            Some(rejection) => it.rejected(rejection),
+            None => bench.judge(it).await?,
+        });
+    }
+    Ok(results)
+}
+
+struct Bench<'a> {
+    plane: &'a Plane,
+    request: &'a BenchRequest,
+    rule: FidelityRule,
+    baseline: Candidate,
+    against: bool,
+}
+
+impl Bench<'_> {
+    /// The baseline must be right, and what it does to its process is its own affair.
+    async fn measure_baseline(&self) -> Result<(), EngineError> {
+        let evaluation = self.plane.evaluate(&self.baseline, 0, &self.rule.of_rung(0)).await?;
+        match evaluation.rejection() {
+            None => Ok(()),
+            Some(rejection) => Err(EngineError::Usage(format!(
+                "the baseline does not pass its own contract, so there is nothing to compare with: \
+                 {rejection}"
+            ))),
+        }
+    }
+
+    async fn judge(&self, given: &Given) -> Result<BenchResult, EngineError> {
+        let origin = Move::Recipe { text: "given".into() };
+        let candidate = Candidate::child(&self.baseline.id, origin, given.text.as_str());
+        let mut result = BenchResult::accepted(&given.name, Vec::new());
+
+        let seeds = self.fresh_seeds();
+        let baseline = self.against.then_some(&self.baseline);
+        let proof = self.plane.prove(&candidate, baseline, &seeds, &self.rule.proof()).await?;
+        result.notes = proof.notes;
+        result.cases = self.named_cases(&proof.errors);
+        if let Verdict::Rejected(rejection) = proof.verdict {
+            return Ok(result.rejected(rejection, &given.text));
+        }
+        if !self.request.timing {
+            return Ok(result);
+        }
+
+        let top = self.rule.ladder.top();
+        let evaluation = self.plane.evaluate(&candidate, top, &self.rule.of_rung(top)).await?;
+        add_evaluation(&mut result.cases, &evaluation);
+        if let Verdict::Rejected(rejection) = evaluation.verdict {
+            return Ok(result.rejected(rejection, &given.text));
+        }
+        let verdict = self.compare(&candidate, &mut result).await?;
+        for (at, case) in result.cases.iter_mut().enumerate() {
+            case.bound = self.plane.bound(at);
+            case.headroom = case.bound.and_then(|bound| bound.headroom(case.latency_us));
+        }
+        match verdict {
+            Verdict::Accepted => Ok(result),
+            Verdict::Rejected(rejection) => Ok(result.rejected(rejection, &given.text)),
+        }
+    }
+
+    /// Races the kernel against the baseline, eager PyTorch and `torch.compile`, as far as they are
+    /// there.
+    async fn compare(
+        &self,
+        candidate: &Candidate,
+        result: &mut BenchResult,
+    ) -> Result<Verdict, EngineError> {
+        let mut plan = self.rule.verification(self.request.allow_regression);
+        plan.seeds = self.fresh_seeds();
+        plan.proof = None; // it has just been given
+        if self.against {
+            let verification = self.plane.verify(candidate, &self.baseline, &plan).await?;
+            add_verification(result, &verification);
+            return Ok(verification.verdict);
+        }
+        if !plan.with_pytorch {
+            return Ok(Verdict::Accepted);
+        }
+        let raced = self.plane.race_pytorch(candidate, &plan).await?;
+        for (case, timed) in result.cases.iter_mut().zip(raced.cases) {
+            case.latency_us = Some(timed.candidate_us);
+            case.eager_us = timed.eager_us;
+            case.compile_us = timed.compile_us;
+            case.vs_eager = timed.vs_eager;
+            case.vs_compile = timed.vs_compile;
+        }
+        result.vs_eager = raced.vs_eager;
+        result.vs_compile = raced.vs_compile;
+        result.notes.extend(raced.notes);
+        Ok(raced.verdict)
+    }
+
+    /// Seeds that whoever wrote the file cannot know.
+    fn fresh_seeds(&self) -> Vec<u64> {
+        let mut seeds = self.rule.verification(false).seeds;
+        seeds.fill_with(|| u64::from(rand::random::<u32>()));
+        seeds
+    }
+
+    fn named_cases(&self, errors: &[f64]) -> Vec<BenchCase> {
+        let cases = self.plane.contract().cases.iter().zip(errors);
+        cases
+            .map(|(case, error)| BenchCase {
+                case: case.name.clone(),
+                error: error.is_finite().then_some(*error),
+                ..BenchCase::default()
+            })
+            .collect()
+    }
+}
+
+fn add_evaluation(cases: &mut [BenchCase], evaluation: &Evaluation) {
+    for case in cases {
+        if let Some(measured) = evaluation.cases.iter().find(|it| it.case == case.case) {
+            case.latency_us = Some(measured.latency_us);
+            case.host_us = measured.host_us;
+            case.backward_us = measured.backward_us;
+            case.error = measured.error.map(|error| error.max(case.error.unwrap_or(0.0)));
+        }
+    }
+}
+
+fn add_verification(result: &mut BenchResult, verification: &Verification) {
+    for case in &mut result.cases {
+        let Some(compared) = verification.comparisons.iter().find(|it| it.case == case.case) else {
+            continue;
+        };
+        case.latency_us = Some(compared.candidate_us);
+        case.baseline_us = Some(compared.baseline_us);
+        case.eager_us = compared.eager_us;
+        case.compile_us = compared.compile_us;
+        case.vs_baseline = Some(compared.vs_baseline);
+        case.vs_eager = compared.vs_eager;
+        case.vs_compile = compared.vs_compile;
+    }
+    result.vs_baseline = verification.vs_baseline;
+    result.vs_eager = verification.vs_eager;
+    result.vs_compile = verification.vs_compile;
+    result.notes.extend(verification.notes.iter().cloned());
 }

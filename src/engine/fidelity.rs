@@ -1,7 +1,7 @@
 //! From a rung of the ladder to what the evaluation plane does.
 
 use crate::{
-    evaluate::{Device, Fidelity, Rounds, Timing, VerifyPlan},
+    evaluate::{Device, Fidelity, ProofPlan, Rounds, Timing, VerifyPlan},
     kernel::Case,
     search::Ladder,
 };
@@ -92,6 +92,18 @@ impl FidelityRule {
             gamma: self.gamma,
             allow_regression,
             incumbent: None,
+            proof: Some(self.proof()),
+        }
+    }
+
+    /// What is proved of a kernel before its last word on speed.
+    pub(super) fn proof(&self) -> ProofPlan {
+        match self.device {
+            // A call in the interpreter takes from milliseconds to seconds.
+            Device::Cpu => ProofPlan { case_seconds: 5.0, late_calls: 32, late_seconds: 2.0 },
+            Device::Cuda { .. } => {
+                ProofPlan { case_seconds: 8.0, late_calls: 128, late_seconds: 3.0 }
+            }
         }
     }
 

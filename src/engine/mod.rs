@@ -4,6 +4,7 @@
 mod audit;
 mod bench;
 mod ceilings;
+mod comparisons;
 pub mod doctor;
 mod error;
 mod facts;
@@ -21,10 +22,12 @@ mod runs;
 mod session;
 mod stored_journal;
 mod target;
+mod tenancy;
 
 pub use audit::{Audited, audit_contract};
-pub use bench::{BenchRequest, Benched, bench};
+pub use bench::{BenchRequest, bench};
 pub use ceilings::{CalibrateRequest, Calibrated, calibrate};
+pub use comparisons::{Compared, ComparisonsRequest, compare};
 pub use error::{EngineError, exit};
 pub use machine::DeviceChoice;
 pub use optimize::{Audience, Finished, OptimizeRequest, optimize};
@@ -35,3 +38,4 @@ pub use runs::{list_runs, rebuild_report, rewrite_report};
 pub use session::{PlaneOptions, database_path};
 pub use stored_journal::StoredJournal;
 pub use target::{Selection, read_source};
+pub use tenancy::look_for_tenants;

@@ -361,7 +361,8 @@ fn judge_audit(
 
 /// What a report must say whatever the search finds.
 fn warnings(plane: &Plane) -> Vec<String> {
-    plane.unprotected().iter().map(|missing| format!("not protected: {missing}")).collect()
+    let unprotected = plane.unprotected().iter().map(|missing| format!("not protected: {missing}"));
+    unprotected.chain(plane.conditions()).collect()
 }
 
 fn run_id(created: SystemTime, name: &str) -> String {

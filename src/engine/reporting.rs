@@ -214,6 +214,8 @@ fn cases(plan: &RunPlan, state: &State, verified: Option<&Verification>) -> Vec<
             speedup: claimed.map(|c| c.vs_baseline.median),
             low: claimed.map(|c| c.vs_baseline.low),
             high: claimed.map(|c| c.vs_baseline.high),
+            rounds: claimed.map(|c| c.vs_baseline.rounds),
+            noise: claimed.map(|c| c.noise),
         }
     };
     plan.contract.cases.iter().enumerate().map(row).collect()
@@ -309,6 +311,17 @@ fn warnings(plan: &RunPlan, state: &State, verified: Option<&Verification>) -> V
     let resets = state.resets().iter().map(|reset| {
         format!("measured anew, because what timings hold for changed during the run: {reset}")
     });
+    let disturbed: u32 = state
+        .records()
+        .iter()
+        .filter_map(Record::measured)
+        .map(|evaluation| evaluation.disturbed)
+        .sum();
+    let disturbed = (disturbed > 0).then(|| {
+        format!(
+            "{disturbed} rounds of the upper rungs were thrown away: something disturbed the GPU"
+        )
+    });
     plan.contract
         .notes
         .iter()
@@ -316,6 +329,7 @@ fn warnings(plan: &RunPlan, state: &State, verified: Option<&Verification>) -> V
         .chain(state.warnings())
         .cloned()
         .chain(resets)
+        .chain(disturbed)
         .chain(verified.into_iter().flat_map(|verified| verified.notes.clone()))
         .collect()
 }

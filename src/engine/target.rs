@@ -38,12 +38,17 @@ impl Selection {
 }
 
 fn standalone(source: &Path, contract: &Path) -> Result<Target, EngineError> {
+    let target = unread(source, contract)?;
+    Ok(Target { text: read_source(&target.source)?.into(), ..target })
+}
+
+/// A target of a source file and a contract, without the source's text.
+pub(super) fn unread(source: &Path, contract: &Path) -> Result<Target, EngineError> {
     let source = absolute(source)?;
     let contract = contract_path(contract)?;
-    let text = read_source(&source)?;
     Ok(Target {
         name: display_name(&source),
-        text: text.into(),
+        text: "".into(),
         entry: Entry { module: None, function: None },
         contract,
         editable: None,
@@ -116,28 +121,9 @@ pub(super) fn contract_path(path: &Path) -> Result<PathBuf, EngineError> {
     absolute(path)
 }
 
-/// Reads a kernel's source; it must be UTF-8 and of a size that a person writes.
+/// Reads a kernel's source; it must be UTF-8 and of a size that a person writes, and hold a kernel.
 pub fn read_source(path: &Path) -> Result<String, EngineError> {
-    let fail = |source| EngineError::Read { path: path.to_owned(), source };
-    let metadata = fs::metadata(path).map_err(fail)?;
-    if !metadata.is_file() {
-        return Err(EngineError::Usage(format!("{} is not a file", path.display())));
-    }
-    if metadata.len() > MAX_SOURCE_BYTES {
-        return Err(EngineError::Usage(format!(
-            "{} has {} bytes; a kernel's source may have at most {MAX_SOURCE_BYTES}",
-            path.display(),
-            metadata.len()
-        )));
-    }
-    let bytes = fs::read(path).map_err(fail)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count();
-        EngineError::Usage(format!("{}:{line}: not UTF-8", path.display()))
-    })?;
+    let text = read_text(path)?;
     let source = crate::kernel::syntax::Source::parse(text.as_str()).map_err(|error| {
         EngineError::Usage(format!(
             "{}:{}: not Python, near `{}`",
@@ -153,4 +139,28 @@ pub fn read_source(path: &Path) -> Result<String, EngineError> {
         )));
     }
     Ok(text)
+}
+
+/// Reads a file that may become a candidate: UTF-8, and of a size that a person writes.
+pub(super) fn read_text(path: &Path) -> Result<String, EngineError> {
+    let fail = |source| EngineError::Read { path: path.to_owned(), source };
+    let metadata = fs::metadata(path).map_err(fail)?;
+    if !metadata.is_file() {
+        return Err(EngineError::Usage(format!("{} is not a file", path.display())));
+    }
+    if metadata.len() > MAX_SOURCE_BYTES {
+        return Err(EngineError::Usage(format!(
+            "{} has {} bytes; a kernel's source may have at most {MAX_SOURCE_BYTES}",
+            path.display(),
+            metadata.len()
+        )));
+    }
+    let bytes = fs::read(path).map_err(fail)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count();
+        EngineError::Usage(format!("{}:{line}: not UTF-8", path.display()))
+    })
 }

@@ -35,6 +35,7 @@ impl Subject<'_> {
             WireError::Refused(remote) => {
                 line = remote.line;
                 let gate = match (stage, remote.kind.as_str()) {
+                    (_, "integrity") => Gate::Integrity,
                     (Stage::Call { .. } | Stage::Timing { .. }, "call") => Gate::Correctness,
                     _ => Gate::Build,
                 };

@@ -211,10 +211,13 @@ impl Subject<'_> {
 
     async fn time(&mut self, case: usize, plan: &BurstPlan) -> Result<Timed, Stop> {
         let limit = self.plane.config.limits.call;
-        match self.child.time(&self.call, plan, limit).await {
-            Ok(timed) => Ok(timed),
-            Err(error) => Err(self.blame_timing(case, error).await),
-        }
+        let timed: Timed = match self.child.time(&self.call, plan, limit).await {
+            Ok(timed) => timed,
+            Err(error) => return Err(self.blame_timing(case, error).await),
+        };
+        let name = &self.plane.contract.cases[case].name;
+        self.judge_observed(&timed.observed).map_err(|rejection| rejection.on_case(name))?;
+        Ok(timed)
     }
 
     /// What the burst takes without its calls, microseconds.

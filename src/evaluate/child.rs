@@ -17,12 +17,15 @@ use super::{
     zygote::{Exit, Origin},
 };
 
-/// Whether the Triton kernels of a call do their work.
+/// Under what circumstances a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Launches {
     Real,
-    /// They do nothing, to see whether the answer needs them.
+    /// Kernels do nothing, to see whether the answer needs them.
     Muted,
+    /// The caller's stream writes the inputs only while the call is made (cuda), to see whether
+    /// the work waits for it.
+    Late,
 }
 
 /// The parent's end of a child.
@@ -109,7 +112,9 @@ impl ChildProcess {
         limit: Duration,
     ) -> Result<Ran, WireError> {
         let muted = launches == Launches::Muted;
-        self.request("run", json!({"inputs": inputs, "call": call, "muted": muted}), limit).await
+        let late = launches == Launches::Late;
+        let body = json!({"inputs": inputs, "call": call, "muted": muted, "late": late});
+        self.request("run", body, limit).await
     }
 
     /// Calls once and looks at what that does besides: `what` of the protocol.
@@ -162,6 +167,11 @@ impl ChildProcess {
     ) -> Result<Delivered, WireError> {
         let body = json!({"number": number, "inputs": landing, "call": call});
         self.request("deliver", body, limit).await
+    }
+
+    /// Gives back memory until the next request that needs it.
+    pub(crate) async fn rest(&mut self, limit: Duration) -> Result<Value, WireError> {
+        self.request("rest", json!({}), limit).await
     }
 
     async fn request<T: DeserializeOwned>(

@@ -18,8 +18,8 @@ const LEAST_UNEXPLAINED_US: f64 = 2_000.0;
 
 /// The same for the median of many bursts, which scheduling does not move: for a burst, and for
 /// each of its calls.
-const LEAST_AT_MEDIAN_US: f64 = 200.0;
-const LEAST_A_CALL_US: f64 = 25.0;
+const LEAST_AT_MEDIAN_US: f64 = 300.0;
+const LEAST_A_CALL_US: f64 = 30.0;
 const BURSTS_FOR_A_MEDIAN: usize = 5;
 
 /// Around a burst and around each of its calls where nobody measured it: the wire, the
@@ -164,6 +164,7 @@ mod tests {
             tail_us: vec![6.0; calls],
             backward_us: None,
             kept: Vec::new(),
+            observed: Vec::new(),
         }
     }
 

@@ -3,7 +3,14 @@
 
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::{child::ChildProcess, judge::Stop, plane::Plane, subject::Subject, watch::WatchGuard};
+use super::{
+    child::{ChildProcess, Launches},
+    judge::Stop,
+    plane::Plane,
+    protocol::Ran,
+    subject::Subject,
+    watch::WatchGuard,
+};
 use crate::kernel::Candidate;
 
 /// A place for the baseline's child.
@@ -15,8 +22,9 @@ pub(super) struct Companion(Mutex<Option<Resting>>);
 struct Resting {
     child: ChildProcess,
     watch: WatchGuard,
-    /// Cases that it is compiled for.
+    /// Cases that it is compiled for, and has been called on.
     compiled: Vec<usize>,
+    called: Vec<usize>,
 }
 
 /// The baseline, lent to one evaluation. Goes back with [`Borrowed::give_back`].
@@ -26,6 +34,7 @@ pub(super) struct Borrowed<'p> {
     /// It broke down: a new one is made when it is wanted again.
     pub(super) failed: bool,
     compiled: Vec<usize>,
+    called: Vec<usize>,
     place: MutexGuard<'p, Option<Resting>>,
 }
 
@@ -35,11 +44,11 @@ impl Plane {
     pub(super) async fn borrow_baseline(&self, cases: &[usize], seed: u64) -> Option<Borrowed<'_>> {
         let mut place = self.companion.0.lock().await;
         let baseline = Candidate::baseline(self.config.target.text.clone());
-        let (mut subject, mut compiled) = match place.take() {
-            Some(Resting { child, watch, compiled }) => {
-                (Subject::of(self, child, watch, &baseline), compiled)
+        let (mut subject, mut compiled, called) = match place.take() {
+            Some(Resting { child, watch, compiled, called }) => {
+                (Subject::of(self, child, watch, &baseline), compiled, called)
             }
-            None => (note(Subject::start(self, &baseline).await)?, Vec::new()),
+            None => (note(Subject::start(self, &baseline).await)?, Vec::new(), Vec::new()),
         };
         let new: Vec<usize> =
             cases.iter().copied().filter(|case| !compiled.contains(case)).collect();
@@ -50,18 +59,43 @@ impl Plane {
             }
             compiled.extend(new);
         }
-        Some(Borrowed { subject, failed: false, compiled, place })
+        Some(Borrowed { subject, failed: false, compiled, called, place })
     }
 }
 
 impl Borrowed<'_> {
+    /// Its first call on a case, which loads what was compiled and may tune it. What it returns is
+    /// known to be right, or else there would be nothing to compare with.
+    pub(super) async fn meet(&mut self, case: usize, seed: u64) {
+        if self.failed || self.called.contains(&case) {
+            return;
+        }
+        let limit = self.subject.plane.config.limits.call;
+        let ran: Result<Ran, _> = match self.subject.inputs(case, seed).await {
+            Ok(inputs) => {
+                let call = &self.subject.call;
+                self.subject.child.run(&inputs, call, Launches::Real, limit).await
+            }
+            Err(_) => return self.failed = true,
+        };
+        self.failed = ran.is_err();
+        self.called.push(case);
+    }
+
+    /// Gives back what it holds on the device; while it still has the GPU turn.
+    pub(super) async fn rest(&mut self) {
+        let limit = self.subject.plane.config.limits.call;
+        self.failed |= self.subject.child.rest(limit).await.is_err();
+    }
+
     /// Back to its place, for the next one.
     pub(super) async fn give_back(mut self) {
         if self.failed {
             return self.subject.end().await;
         }
         let Subject { child, watch, .. } = self.subject;
-        *self.place = Some(Resting { child, watch, compiled: self.compiled });
+        let (compiled, called) = (self.compiled, self.called);
+        *self.place = Some(Resting { child, watch, compiled, called });
     }
 }
 

@@ -68,6 +68,16 @@ pub struct Lost {
 }
 
 impl EvaluateError {
+    /// The plane is being taken down.
+    pub(super) fn closed() -> Self {
+        Self::Process {
+            what: "the evaluation plane".into(),
+            error: Box::new(WireError::Closed),
+            log: String::new(),
+            lost: None,
+        }
+    }
+
     /// The process that has to be replaced before anything can be evaluated again.
     pub(crate) fn lost(&self) -> Option<Lost> {
         match self {

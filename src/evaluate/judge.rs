@@ -14,7 +14,6 @@ use super::{
     race::Rounds,
     subject::Subject,
     supervision::Trial,
-    wire::WireError,
 };
 use crate::kernel::{
     BuildFacts, Candidate, CaseMeasurement, Cost, Evaluation, Observed, Rejection, Verdict,
@@ -155,7 +154,7 @@ impl Plane {
         findings: &mut Findings,
     ) -> Result<Judged, Stop> {
         self.check_policy(candidate)?;
-        let slot = self.slots.acquire().await.map_err(|_| closed())?;
+        let slot = self.slots.acquire().await.map_err(|_| EvaluateError::closed())?;
         let mut subject = Subject::start(self, candidate).await?;
         let judged = self.judge_loaded(&mut subject, rung, fidelity, findings).await;
         // A process that held a GPU takes a while to end. Meanwhile another one can compile.
@@ -208,14 +207,5 @@ impl Plane {
         let layout = referee.inputs(case, &self.contract.cases[case], seed).await?;
         layouts.insert(case, layout.clone());
         Ok(layout)
-    }
-}
-
-fn closed() -> EvaluateError {
-    EvaluateError::Process {
-        what: "the evaluation plane".into(),
-        error: Box::new(WireError::Closed),
-        log: String::new(),
-        lost: None,
     }
 }

@@ -18,9 +18,9 @@ use super::{
     protocol::{Dependence, Timing},
     statistics::median,
 };
-use crate::{
-    gpu::roofline::{self, Soonest},
-    kernel::{Bound, CandidateId, Ceilings, Gate, Limiter, Rejection, Work},
+use crate::kernel::{
+    Bound, CandidateId, Ceilings, Gate, Limiter, Rejection, Work,
+    roofline::{self, Soonest},
 };
 
 /// What the plane knows of the speed of light.
@@ -52,7 +52,8 @@ pub(super) struct Sighting<'a> {
     /// Of the inputs that were timed.
     pub(super) seed: u64,
     pub(super) latency_us: f64,
-    pub(super) flush_bytes: u64,
+    /// How it was measured.
+    pub(super) timing: Timing,
 }
 
 impl Light {
@@ -165,8 +166,7 @@ impl Plane {
 
     /// Eager PyTorch on the same inputs; `None` where it cannot be timed.
     async fn time_eager(&self, seen: &Sighting<'_>) -> Result<Option<f64>, EvaluateError> {
-        let flush_bytes = seen.flush_bytes;
-        let timing = Timing { warmup: 1, repeat: 7, enough_us: 500_000, flush_bytes };
+        let timing = Timing { warmup: 1, repeat: 7, ..seen.timing };
         let case = &self.contract.cases[seen.case];
         let mut referee = self.referee.lock().await;
         let timed = referee.time(seen.case, case, seen.seed, "eager", timing).await;

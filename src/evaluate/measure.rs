@@ -80,9 +80,7 @@ impl Subject<'_> {
         rounds: Rounds,
     ) -> Result<Measured, Stop> {
         if let Some(borrowed) = &mut baseline {
-            // Its first call on this case loads what was compiled. What it returns is known to be
-            // right, or else there would be nothing to compare with.
-            borrowed.failed |= borrowed.subject.check(case, &[seed]).await.is_err();
+            borrowed.meet(case, seed).await;
         }
         let mut baseline = baseline.filter(|borrowed| !borrowed.failed);
         let opponents = Opponents {

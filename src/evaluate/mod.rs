@@ -4,13 +4,17 @@
 //! GPU turn and every verdict; the referee owns inputs and reference answers; the zygote forks a
 //! confined child per evaluation. `harness/PROTOCOL.md` says what they say to each other.
 
+mod alone;
 mod blame;
 mod burst;
 mod calibrator;
 mod child;
 mod clock;
 mod companion;
+mod comparisons;
 mod error;
+mod field;
+mod habits;
 mod harness;
 mod held;
 mod identity;
@@ -22,6 +26,7 @@ mod measure;
 mod observe;
 mod plane;
 pub mod policy;
+mod probes;
 pub mod profile;
 mod protocol;
 mod race;
@@ -39,12 +44,15 @@ mod watch;
 mod wire;
 mod zygote;
 
+pub use alone::{AgainstPytorch, CaseAgainstPytorch};
 pub use calibrator::Calibrator;
+pub use comparisons::{Repetition, Repetitions};
 pub use error::{EvaluateError, Lost, Part};
 pub use harness::REQUIREMENTS;
 pub use interpreter::Interpreter;
 pub use judge::Fidelity;
 pub use plane::{Device, Plane, PlaneConfig, SharedPlane, TimeLimits};
+pub use probes::{Proof, ProofPlan};
 pub use protocol::{Mutant, Timing, Versions};
 pub use race::Rounds;
 pub use verify::VerifyPlan;

@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, RwLock, Semaphore};
 use super::{
     companion::Companion,
     error::{EvaluateError, Lost, Part},
+    habits::Habits,
     harness,
     identity::Programs,
     interpreter::Interpreter,
@@ -35,7 +36,7 @@ use super::{
     zygote::Zygote,
 };
 use crate::{
-    gpu::Monitor,
+    gpu::{Monitor, named},
     kernel::{Contract, Target, syntax::Source},
 };
 
@@ -142,6 +143,8 @@ pub struct Plane {
     /// Why nothing is known of that, where it is so.
     unmonitored: Option<String>,
     l2_bytes: Option<u64>,
+    /// What the baseline's process was seen to do.
+    pub(super) habits: Habits,
     /// What a child needs to call on a case: known after its first use.
     pub(super) layouts: Mutex<HashMap<usize, Value>>,
     pub(super) light: Light,
@@ -203,6 +206,7 @@ impl Plane {
             watch: Watch::start(),
             rules,
             baseline,
+            habits: Habits::default(),
             layouts: Mutex::default(),
             light: Light::default(),
             harness,
@@ -245,9 +249,18 @@ impl Plane {
         }
     }
 
-    /// Why clocks, heat and other processes on the GPU are not known, if they are not.
-    pub fn unmonitored(&self) -> Option<&str> {
-        self.unmonitored.as_deref()
+    /// What a reader of timings must know of the GPU: other people's processes on it, or that it
+    /// cannot be watched.
+    pub fn conditions(&self) -> Vec<String> {
+        let tenants = self
+            .monitor
+            .foreign()
+            .into_iter()
+            .map(|tenant| format!("process {} was using the GPU meanwhile", named(tenant.pid)));
+        let unwatched = self.unmonitored.iter().map(|reason| {
+            format!("clocks, heat and other processes on the GPU could not be watched: {reason}")
+        });
+        tenants.chain(unwatched).collect()
     }
 
     /// Seconds for which the GPU was held so far.

@@ -63,11 +63,23 @@ pub(crate) struct Returned {
     pub(crate) alias: Option<Value>,
 }
 
+/// Something that a candidate did to its own process besides answering.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Observed {
+    /// Completes a sentence that begins with the candidate: `starts a thread`.
+    pub(crate) what: String,
+    /// Line of the candidate's source.
+    #[serde(default)]
+    pub(crate) line: Option<u32>,
+}
+
 /// A child's answer to `load`.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Loaded {
     #[serde(default)]
     pub(crate) kernels: Vec<String>,
+    #[serde(default)]
+    pub(crate) observed: Vec<Observed>,
 }
 
 /// A child's answer to `compile`.
@@ -91,6 +103,8 @@ pub(crate) struct Ran {
     pub(crate) launched: Vec<String>,
     #[serde(default)]
     pub(crate) notes: Vec<String>,
+    #[serde(default)]
+    pub(crate) observed: Vec<Observed>,
 }
 
 /// A burst of timed calls, as a child is asked for it.
@@ -143,6 +157,8 @@ pub(crate) struct Timed {
     pub(crate) backward_us: Option<Vec<f64>>,
     #[serde(default)]
     pub(crate) kept: Vec<KeptCall>,
+    #[serde(default)]
+    pub(crate) observed: Vec<Observed>,
 }
 
 /// A child's answer to `deliver`.
@@ -151,6 +167,38 @@ pub(crate) struct Delivered {
     pub(crate) returned: Vec<Returned>,
     #[serde(default)]
     pub(crate) gradients: Option<Vec<Option<Returned>>>,
+}
+
+/// The referee's answer to `probes`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Probes {
+    pub(crate) probes: Vec<Probe>,
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
+}
+
+/// Inputs of a case, changed in one respect.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Probe {
+    pub(crate) name: String,
+    /// Says when an answer is wrong: `with a NaN in argument 0`.
+    pub(crate) about: String,
+}
+
+/// The referee's answer to `sizes`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Sizes {
+    pub(crate) cases: Vec<Size>,
+}
+
+/// A case that the contract does not list.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Size {
+    /// Number for `inputs` and `compare`.
+    pub(crate) case: usize,
+    pub(crate) name: String,
+    /// Whether refusing it is a fault too: the form of the contract says that every size is legal.
+    pub(crate) binding: bool,
 }
 
 /// The referee's word on one call.

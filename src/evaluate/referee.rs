@@ -18,6 +18,10 @@ use super::{
 };
 use crate::kernel::{Case, Work};
 
+mod probing;
+
+pub(crate) use probing::Question;
+
 /// Importing torch and a contract, on a machine whose disk is cold.
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
 

@@ -18,7 +18,7 @@ use super::{
     judge::{Fidelity, Findings, Stop},
     light::Sighting,
     plane::{Device, Plane},
-    protocol::{Compared, Compiled, Ran, Returned},
+    protocol::{Compared, Compiled, Observed, Ran, Returned},
     turn::Turn,
     watch::WatchGuard,
     wire::WireError,
@@ -118,7 +118,13 @@ impl<'p> Subject<'p> {
         match loaded {
             Ok(loaded) => {
                 tracing::debug!(candidate = %subject.id, kernels = ?loaded.kernels, "loaded");
-                Ok(subject)
+                match subject.judge_observed(&loaded.observed) {
+                    Ok(()) => Ok(subject),
+                    Err(rejection) => {
+                        subject.end().await;
+                        Err(rejection.into())
+                    }
+                }
             }
             Err(error) => {
                 let stop = subject.blame(Stage::Import, error).await;
@@ -140,6 +146,18 @@ impl<'p> Subject<'p> {
     pub(super) fn first_call_ms(&self) -> Option<f64> {
         let whole = |call: &FirstCall| Some((call.compile + call.run?).as_secs_f64() * 1e3);
         self.first_calls.values().filter_map(whole).reduce(f64::max)
+    }
+
+    /// Rejects a candidate for what its process was seen to do, unless the baseline does it too.
+    pub(super) fn judge_observed(&self, observed: &[Observed]) -> Result<(), Rejection> {
+        if self.baseline {
+            self.plane.habits.learn(observed);
+            return Ok(());
+        }
+        let Some(first) = observed.iter().find(|it| !self.plane.habits.include(it)) else {
+            return Ok(());
+        };
+        Err(Rejection::new(Gate::Integrity, first.what.clone()).at_line(first.line))
     }
 
     /// Ends the child.
@@ -165,6 +183,9 @@ impl<'p> Subject<'p> {
         let result = self.measure_in_turn(fidelity, baseline.as_mut(), findings).await;
         // Nothing of this candidate may still run when the next one is timed.
         self.child.kill();
+        if let Some(baseline) = &mut baseline {
+            baseline.rest().await;
+        }
         findings.gpu_seconds = turn.seconds();
         drop::<Turn>(turn);
         drop(on_deck);
@@ -239,7 +260,7 @@ impl<'p> Subject<'p> {
                 case,
                 seed,
                 latency_us: measured.latency_us,
-                flush_bytes: fidelity.timing.flush_bytes,
+                timing: fidelity.timing,
             })
             .await?;
         findings.disturbed += measured.disturbed;
@@ -307,9 +328,14 @@ impl<'p> Subject<'p> {
             for note in &ran.notes {
                 tracing::debug!(candidate = %self.id, case = name, note, "note of the child");
             }
-            let compared =
-                self.compare(case, seed, &ran.returned, ran.gradients.as_deref()).await?;
-            worst = worst.max(compared);
+            let compared = self.compare(case, seed, &ran.returned, ran.gradients.as_deref()).await;
+            let wrong =
+                matches!(&compared, Err(Stop::Rejected(it)) if it.gate == Gate::Correctness);
+            if compared.is_ok() || wrong {
+                // Tampering says more than the wrong values that come of it.
+                self.judge_observed(&ran.observed).map_err(|it| it.on_case(&name))?;
+            }
+            worst = worst.max(compared?);
             if ran.launched.is_empty() {
                 let reason = "the entry launched no Triton kernel";
                 return Err(Rejection::new(Gate::Integrity, reason).on_case(name).into());

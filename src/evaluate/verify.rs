@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use super::{
     error::EvaluateError,
+    field::Field,
     judge::Stop,
-    light::Sighting,
     plane::Plane,
+    probes::ProofPlan,
     protocol::Timing,
-    race::{Entrant, Opponents, Rounds, Times, log_ratios, race},
+    race::{Rounds, Times, log_ratios},
     statistics::{median, noise_floor, weighted_ratio},
-    subject::Subject,
     supervision::Trial,
 };
 use crate::kernel::{
@@ -39,6 +39,8 @@ pub struct VerifyPlan {
     pub allow_regression: bool,
     /// The best so far, to race against as well.
     pub incumbent: Option<Candidate>,
+    /// What is proved before anything is timed.
+    pub proof: Option<ProofPlan>,
 }
 
 /// Everything measured in a verification.
@@ -72,7 +74,7 @@ impl Plane {
             Err(Stop::Fault(error)) => return Err(error),
         };
         let comparisons = self.comparisons(&measured);
-        let vs_baseline = self.overall(&measured, |times| &times.baseline);
+        let vs_baseline = self.overall(&measured.cases, |times| &times.baseline);
         if verdict == Verdict::Accepted
             && let Some(rejection) = performance(vs_baseline, &comparisons, plan)
         {
@@ -91,8 +93,8 @@ impl Plane {
             verdict,
             comparisons,
             vs_baseline,
-            vs_eager: self.overall(&measured, |times| &times.eager),
-            vs_compile: self.overall(&measured, |times| &times.compile),
+            vs_eager: self.overall(&measured.cases, |times| &times.eager),
+            vs_compile: self.overall(&measured.cases, |times| &times.compile),
             cost: Cost {
                 gpu_seconds: measured.gpu_seconds,
                 wall_seconds: started.elapsed().as_secs_f64(),
@@ -110,6 +112,14 @@ impl Plane {
         measured: &mut Measured,
     ) -> Result<(), Stop> {
         self.check_policy(candidate)?;
+        if let Some(proof) = &plan.proof {
+            let proof = self.prove(candidate, Some(baseline), &plan.seeds, proof).await?;
+            measured.notes.extend(proof.notes);
+            measured.gpu_seconds += proof.cost.gpu_seconds;
+            if let Verdict::Rejected(rejection) = proof.verdict {
+                return Err(rejection.into());
+            }
+        }
         let mut field = Field::assemble(self, candidate, baseline, plan).await?;
         let result = async {
             let cases: Vec<usize> = (0..self.contract.cases.len()).collect();
@@ -117,12 +127,12 @@ impl Plane {
             let turn = self.turn.take().await;
             let mut result = Ok(());
             for case in cases {
-                result = field.race_case(case, plan, measured).await;
+                result = verify_case(&mut field, case, plan, measured).await;
                 if result.is_err() {
                     break;
                 }
             }
-            measured.gpu_seconds = turn.seconds();
+            measured.gpu_seconds += turn.seconds();
             result
         }
         .await;
@@ -131,32 +141,21 @@ impl Plane {
     }
 
     fn comparisons(&self, measured: &Measured) -> Vec<CaseComparison> {
-        let compare = |(index, times): (usize, &Times)| {
-            Some(CaseComparison {
-                case: self.contract.cases[index].name.clone(),
-                candidate_us: median(&times.candidate)?,
-                baseline_us: median(&times.baseline)?,
-                eager_us: median(&times.eager),
-                compile_us: median(&times.compile),
-                vs_baseline: times.speedup(&times.baseline)?,
-                vs_eager: times.speedup(&times.eager),
-                vs_compile: times.speedup(&times.compile),
-                incumbent_us: median(&times.incumbent),
-                vs_incumbent: times.speedup(&times.incumbent),
-                disturbed: times.disturbed,
-                noise: noise_floor(&times.baseline),
-            })
-        };
-        measured.cases.iter().enumerate().filter_map(compare).collect()
+        let names = self.contract.cases.iter().map(|case| case.name.as_str());
+        measured
+            .cases
+            .iter()
+            .zip(names)
+            .filter_map(|(times, case)| comparison(case, times))
+            .collect()
     }
 
     /// The speedup over all cases; `None` unless every case has it.
-    fn overall(&self, measured: &Measured, other: fn(&Times) -> &Vec<f64>) -> Option<Ratio> {
-        if measured.cases.len() < self.contract.cases.len() {
+    pub(super) fn overall(&self, raced: &[Times], other: fn(&Times) -> &Vec<f64>) -> Option<Ratio> {
+        if raced.len() < self.contract.cases.len() {
             return None;
         }
-        let per_case: Vec<Vec<f64>> = measured
-            .cases
+        let per_case: Vec<Vec<f64>> = raced
             .iter()
             .map(|times| log_ratios(other(times), &times.candidate))
             .collect::<Option<_>>()?;
@@ -166,111 +165,29 @@ impl Plane {
     }
 }
 
-/// Who races: each in a fresh process.
-struct Field<'p> {
-    plane: &'p Plane,
-    challenger: Subject<'p>,
-    baseline: Subject<'p>,
-    incumbent: Option<Subject<'p>>,
-}
-
-impl<'p> Field<'p> {
-    async fn assemble(
-        plane: &'p Plane,
-        candidate: &Candidate,
-        baseline: &Candidate,
-        plan: &VerifyPlan,
-    ) -> Result<Self, Stop> {
-        let challenger = Subject::start(plane, candidate).await?;
-        let baseline = match Subject::start(plane, baseline).await {
-            Ok(baseline) => baseline,
-            Err(stop) => {
-                challenger.end().await;
-                return Err(stop);
-            }
-        };
-        let incumbent = match &plan.incumbent {
-            // It was the best, so that it starts; where it does not, the race goes on without it.
-            Some(incumbent) => Subject::start(plane, incumbent).await.ok(),
-            None => None,
-        };
-        Ok(Self { plane, challenger, baseline, incumbent })
+async fn verify_case(
+    field: &mut Field<'_>,
+    case: usize,
+    plan: &VerifyPlan,
+    measured: &mut Measured,
+) -> Result<(), Stop> {
+    field.check(case, &plan.seeds, &mut measured.notes).await?;
+    if case == 0 {
+        field.challenger.check_kernels_matter(case, plan.seeds[0]).await?;
     }
-
-    async fn compile(&mut self, cases: &[usize], seed: u64) -> Result<(), Stop> {
-        self.challenger.compile(cases, seed).await?;
-        self.baseline.compile(cases, seed).await?;
-        if let Some(incumbent) = &mut self.incumbent
-            && incumbent.compile(cases, seed).await.is_err()
-            && let Some(incumbent) = self.incumbent.take()
-        {
-            incumbent.end().await;
-        }
-        Ok(())
-    }
-
-    async fn dismiss(self) {
-        self.challenger.end().await;
-        self.baseline.end().await;
-        if let Some(incumbent) = self.incumbent {
-            incumbent.end().await;
-        }
-    }
-
-    async fn race_case(
-        &mut self,
-        case: usize,
-        plan: &VerifyPlan,
-        measured: &mut Measured,
-    ) -> Result<(), Stop> {
-        let name = &self.plane.contract.cases[case].name;
-        for &seed in &plan.seeds {
-            let Err(stop) = self.challenger.check(case, &[seed]).await else { continue };
-            // A probe counts only where the baseline passes it on this device.
-            let Stop::Rejected(rejection) = stop else { return Err(stop) };
-            let counts =
-                rejection.gate == Gate::Build || self.baseline.check(case, &[seed]).await.is_ok();
-            if counts {
-                return Err(rejection.into());
-            }
-            measured.notes.push(format!("case {name}, seed {seed}: the baseline fails it as well"));
-        }
-        let seed = plan.seeds[0];
-        self.baseline.check(case, &[seed]).await?;
-        if let Some(incumbent) = &mut self.incumbent
-            && incumbent.check(case, &[seed]).await.is_err()
-            && let Some(incumbent) = self.incumbent.take()
-        {
-            incumbent.end().await;
-        }
-        if case == 0 {
-            self.challenger.check_kernels_matter(case, seed).await?;
-        }
-        let opponents = Opponents {
-            baseline: Some(&mut self.baseline),
-            incumbent: self.incumbent.as_mut(),
-            pytorch: plan.with_pytorch,
-        };
-        let entrant = Entrant { subject: &mut self.challenger, seed, case };
-        let times = race(entrant, opponents, plan.timing, plan.rounds()).await?;
-        for (lane, why) in &times.failed {
-            measured.notes.push(format!("{lane}, case {name}: {why}"));
-        }
-        measured.notes.extend(disturbance_note(name, &times));
-        let lanes = [(&self.baseline.id, &times.baseline), (&self.challenger.id, &times.candidate)];
-        for (candidate, latency_us) in lanes.map(|(id, us)| (id, median(us))) {
-            let Some(latency_us) = latency_us else { continue };
-            let flush_bytes = plan.timing.flush_bytes;
-            let seen = Sighting { candidate, case, seed, latency_us, flush_bytes };
-            self.plane.check_light(seen).await?;
-        }
-        measured.cases.push(times);
-        Ok(())
-    }
+    let seed = plan.seeds[0];
+    let times = field.race(case, seed, plan, &mut measured.notes).await?;
+    measured.cases.push(times);
+    Ok(())
 }
 
 impl VerifyPlan {
-    fn rounds(&self) -> Rounds {
+    /// Whether a speedup is an improvement: γ reached, and the interval above 1.
+    pub(super) fn claims(&self, speedup: &Ratio) -> bool {
+        speedup.median >= self.gamma && speedup.low > 1.0
+    }
+
+    pub(super) fn rounds(&self) -> Rounds {
         Rounds {
             most: self.rounds,
             least: self.least_rounds,
@@ -281,17 +198,22 @@ impl VerifyPlan {
     }
 }
 
-/// What a reader must know of disturbed rounds.
-fn disturbance_note(case: &str, times: &Times) -> Option<String> {
-    let why = times.disturbance.as_ref()?;
-    let kept = match times.disturbed_kept {
-        0 => String::new(),
-        kept => format!(" and {kept} kept, since they did not end"),
-    };
-    Some(format!(
-        "case {case}: {} disturbed rounds thrown away{kept}; the last time {why}",
-        times.disturbed
-    ))
+/// The lanes of a case side by side; `None` where the baseline was not timed.
+pub(super) fn comparison(case: &str, times: &Times) -> Option<CaseComparison> {
+    Some(CaseComparison {
+        case: case.to_owned(),
+        candidate_us: median(&times.candidate)?,
+        baseline_us: median(&times.baseline)?,
+        eager_us: median(&times.eager),
+        compile_us: median(&times.compile),
+        vs_baseline: times.speedup(&times.baseline)?,
+        vs_eager: times.speedup(&times.eager),
+        vs_compile: times.speedup(&times.compile),
+        incumbent_us: median(&times.incumbent),
+        vs_incumbent: times.speedup(&times.incumbent),
+        disturbed: times.disturbed,
+        noise: noise_floor(&times.baseline),
+    })
 }
 
 /// The performance gate: γ reached, the interval above 1, and no case slower beyond noise.
@@ -303,7 +225,7 @@ fn performance(
     let Some(overall) = overall else {
         return Some(Rejection::new(Gate::Performance, "not every case could be timed"));
     };
-    if overall.median < plan.gamma || overall.low <= 1.0 {
+    if !plan.claims(&overall) {
         let reason = format!(
             "{:.3}x the baseline's speed (95 % interval {:.3} to {:.3}, {} rounds); \
              at least {:.2}x and an interval above 1 are asked for",
@@ -349,6 +271,7 @@ mod tests {
             gamma: 1.03,
             allow_regression: false,
             incumbent: None,
+            proof: None,
         }
     }
 

@@ -6,7 +6,6 @@ mod cuda;
 mod inventory;
 mod monitor;
 mod profiler;
-pub mod roofline;
 mod visible;
 
 pub use cuda::{DeviceFacts, device_facts, mixed_kinds};

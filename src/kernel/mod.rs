@@ -9,6 +9,7 @@ mod evaluation;
 mod event;
 mod profile;
 mod ratio;
+pub mod roofline;
 pub mod syntax;
 mod target;
 

@@ -4,6 +4,7 @@
 //! [`clean`] takes out what acts on a terminal or reorders text, once for all formats; the
 //! formats escape what is special to them.
 
+pub mod bench;
 mod charts;
 mod clean;
 mod diff;

@@ -118,6 +118,12 @@ pub struct CaseRow {
     /// Measured times over the bound.
     #[serde(default)]
     pub headroom: Option<Headroom>,
+    /// Rounds that the interval rests on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// What noise alone does between two rounds, as a share: median |log ratio| of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,11 +11,11 @@ pub struct Style {
     pub width: usize,
 }
 
-const BOLD: &str = "1";
-const DIM: &str = "2";
-const RED: &str = "31";
-const GREEN: &str = "32";
-const YELLOW: &str = "33";
+pub(super) const BOLD: &str = "1";
+pub(super) const DIM: &str = "2";
+pub(super) const RED: &str = "31";
+pub(super) const GREEN: &str = "32";
+pub(super) const YELLOW: &str = "33";
 
 /// Cases in the table; the files have them all.
 const CASES: usize = 12;
@@ -25,7 +25,7 @@ pub fn render(report: &Report, style: Style) -> String {
     let report = &clean(report);
     let story = story::tell(report);
     let width = style.width.max(40);
-    let mut page = Page { style, text: String::new() };
+    let mut page = Page::new(style);
     let colour = match report.outcome {
         OutcomeKind::Improved => GREEN,
         OutcomeKind::Failed => RED,
@@ -55,6 +55,9 @@ pub fn render(report: &Report, style: Style) -> String {
             page.wrapped(&format!("and {} more", report.cases.len() - CASES), width, "  ", DIM);
         }
     }
+    if let Some(line) = noise(report) {
+        page.wrapped(&line, width, "  ", DIM);
+    }
     let light = light_table(report);
     if light.len() > 1 {
         page.blank();
@@ -79,6 +82,13 @@ pub fn render(report: &Report, style: Style) -> String {
         page.wrapped(&format!("warning: {warning}"), width, "  ", YELLOW);
     }
     page.text
+}
+
+/// How sure the intervals are: the loudest case, and the one with the fewest rounds.
+fn noise(report: &Report) -> Option<String> {
+    let rounds = report.cases.iter().filter_map(|case| case.rounds).min()?;
+    let noise = report.cases.iter().filter_map(|case| case.noise).max_by(f64::total_cmp)?;
+    Some(format!("{rounds} rounds a case or more; noise floor {:.2} %", 100.0 * noise))
 }
 
 /// Header and rows; the first column is text, the others are numbers.
@@ -109,7 +119,8 @@ fn light_table(report: &Report) -> Vec<Vec<String>> {
     std::iter::once(header.map(String::from).to_vec()).chain(rows).collect()
 }
 
-struct Page {
+/// Text that grows line by line.
+pub(super) struct Page {
     style: Style,
     text: String,
 }
@@ -129,11 +140,19 @@ impl Page {
         }
     }
 
-    fn blank(&mut self) {
+    pub(super) fn new(style: Style) -> Self {
+        Self { style, text: String::new() }
+    }
+
+    pub(super) fn text(self) -> String {
+        self.text
+    }
+
+    pub(super) fn blank(&mut self) {
         self.text.push('\n');
     }
 
-    fn line(&mut self, line: &str, colour: &str) {
+    pub(super) fn line(&mut self, line: &str, colour: &str) {
         if self.style.colour && !colour.is_empty() {
             self.text.push_str(&format!("\u{1b}[{colour}m{line}\u{1b}[0m\n"));
         } else {
@@ -144,7 +163,7 @@ impl Page {
 
     /// Words in lines of at most `width` columns; a word longer than that stays whole, so that it
     /// can be copied.
-    fn wrapped(&mut self, text: &str, width: usize, indent: &str, colour: &str) {
+    pub(super) fn wrapped(&mut self, text: &str, width: usize, indent: &str, colour: &str) {
         let mut line = String::new();
         for word in text.split_whitespace() {
             let long = columns(indent) + columns(&line) + 1 + columns(word) > width;
@@ -163,7 +182,7 @@ impl Page {
     }
 
     /// Aligned columns; the last ones are left out where the terminal is too narrow.
-    fn table(&mut self, rows: &[Vec<String>], width: usize) {
+    pub(super) fn table(&mut self, rows: &[Vec<String>], width: usize) {
         let mut kept = Vec::new();
         let mut used = 0;
         for column in 0..rows.first().map_or(0, Vec::len) {

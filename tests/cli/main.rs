@@ -7,6 +7,7 @@
 
 mod support;
 
+mod calibrate;
 mod cheats;
 mod configuration;
 mod contracts;

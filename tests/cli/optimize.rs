@@ -30,7 +30,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ),
     ("/run", &["id", "started", "kernelbrain", "command", "seed"]),
     ("/target", &["name", "source", "contract", "kind", "entry"]),
-    ("/device", &["kind", "name", "torch", "triton"]),
+    ("/device", &["kind", "name", "torch", "triton", "ceilings"]),
     ("/speedup", &["vs_baseline", "vs_eager", "vs_compile"]),
     ("/speedup/vs_baseline", &["median", "low", "high", "rounds"]),
     (
@@ -49,6 +49,8 @@ const FIELDS: &[(&str, &[&str])] = &[
             "speedup",
             "low",
             "high",
+            "bound",
+            "headroom",
         ],
     ),
     (
@@ -65,6 +67,7 @@ const FIELDS: &[(&str, &[&str])] = &[
             "gpu_seconds_spent",
             "evaluations_limit",
             "evaluations_spent",
+            "stopped",
         ],
     ),
     ("/audit", &["checked", "passed"]),

@@ -50,7 +50,7 @@ class Zygote(unittest.TestCase):
         children = [host.fork() for _ in range(3)]
         for child in children:
             loaded = child.load("def kernel_function(x):\n    return x\n")
-            self.assertEqual(loaded, {"entry": "kernel_function", "kernels": []})
+            self.assertEqual(loaded, {"entry": "kernel_function", "kernels": [], "observed": []})
         self.assertEqual(len({child.pid for child in children}), 3)
         for child in children:
             self.assertEqual(child.close(), {"pid": child.pid, "code": 0, "signal": None})
@@ -241,7 +241,7 @@ class InTree(unittest.TestCase):
             entry_module="shop.ops",
             entries=["op"],
         )
-        self.assertEqual(loaded, {"entry": "op", "kernels": ["copy"]})
+        self.assertEqual(loaded, {"entry": "op", "kernels": ["copy"], "observed": []})
         child.close()
 
     def test_a_candidate_can_be_the_package_itself(self):

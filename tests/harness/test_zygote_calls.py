@@ -66,7 +66,7 @@ class Running(Calling):
     def test_load_run_time(self):
         child = host.fork()
         self.addCleanup(child.close)
-        self.assertEqual(child.load(ADD), {"entry": "kernel_function", "kernels": ["add_kernel"]})
+        self.assertEqual(child.load(ADD), {"entry": "kernel_function", "kernels": ["add_kernel"], "observed": []})
         self.assertEqual(child.ask("compile", inputs={}, call={})["kernels"], [])
         case = self.case()
         ran = case.run(child)
@@ -190,7 +190,7 @@ class Returning(Calling):
                 return (x + y).as_subclass(Agreeable)
             """
         refusal = self.refusal(source)
-        self.assertEqual(refusal.kind, "call")
+        self.assertEqual(refusal.kind, "integrity")
         self.assertIn("kernelbrain_candidate.Agreeable", refusal.message)
 
     def test_a_sparse_output_is_refused(self):

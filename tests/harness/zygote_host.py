@@ -227,10 +227,11 @@ class Case:
         """A burst on this case and `others` in turn, and what one of the calls that were kept returned."""
         cases, call = [self, *others], {**NATIVE, **call}
         sets = [case.request() for case in cases]
-        timing = {"warmup": warmup, "repeat": repeat, "keep": 2, "enough_us": 60e6, "flush_bytes": 0, "wait_us": 0}
-        ready = child.ask("ready", sets=sets, call=call, timing=timing)
+        timing = {"warmup": 0, "repeat": repeat, "keep": 2, "enough_us": 60e6, "flush_bytes": 0, "wait_us": 0}
+        warm = child.ask("ready", sets=sets, call=call, timing={**timing, "warmup": warmup})
+        child.ask("ready", sets=sets, call=call, timing=timing)
         timed = child.ask("time", call=call, timing=timing)
         kept = timed["kept"][-1]
         case = cases[kept["set"]]
         delivered = child.ask("deliver", number=kept["call"], inputs=case.request(), call=call)
-        return {**timed, **delivered, "warm_us": ready["host_us"], "case": case}
+        return {**timed, **delivered, "warm_us": warm["host_us"], "case": case}

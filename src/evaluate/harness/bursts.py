@@ -22,7 +22,7 @@ _detach = torch.Tensor.detach
 _memory_info = torch.cuda.mem_get_info
 _no_grad = torch.no_grad
 _flatten = codec.flatten
-_len, _range, _min, _max = len, range, min, max
+_len, _range, _min, _max, _bool = len, range, min, max, bool
 
 # Results that stay alive so that the allocator gives other addresses to the next calls, and their bytes together.
 _ALIVE, _ALIVE_BYTES = 8, 4 << 30
@@ -47,19 +47,20 @@ class _Ready:
 class BurstCaller(Caller):
     """A Caller that also times."""
 
-    def __init__(self, binder, device):
-        super().__init__(binder, device)
+    def __init__(self, binder, device, witness):
+        super().__init__(binder, device, witness)
         self._ready, self._kept, self._steps = None, [], []  # steps: per call of a burst, whether it was copied
         self._room, self._stopwatch = (None, []), (None, None)
 
     def ready(self, sets, call, plan):
-        """Everything that need not be on the clock: buffers, bindings, room for answers; then `warmup` calls on the
-        first set. {"host_us": of the last of these, or null}."""
+        """Everything that need not be on the clock: buffers, bindings, room for answers. Or, with `warmup`, that many
+        calls on the first set and no burst after them. {"host_us": of the last of these, or null}."""
         self._kept, self._steps = [], []
         ready = self._ready = _Ready(sets, [self._bind(inputs) for inputs in sets])
         if self._stopwatch[0] != plan["flush_bytes"]:
             self._stopwatch = plan["flush_bytes"], timing.Stopwatch(self._device, plan["flush_bytes"])
-        self._make_room(ready, sets[0], plan)
+        if not plan["warmup"]:
+            self._make_room(ready, sets[0], plan)
         if plan["repeat"] > _len(sets) or plan["warmup"] > 1:
             ready.originals = [self._originals(bound) for bound in ready.bound]
         host_us = None
@@ -70,16 +71,20 @@ class BurstCaller(Caller):
                 ready.bound[0].call()
 
             host_us = timing.warm(once, self._device, plan["warmup"])
-            self._restore(0)
+            self._ready = None
         self._synchronize()
         return {"host_us": host_us}
 
     def burst(self, call, plan):
-        """At most `repeat` calls on the sets in turn: {"device_us", "host_us", "tail_us", "kept", "backward_us"}."""
+        """At most `repeat` calls on the sets in turn: {"device_us", "host_us", "tail_us", "kept", "backward_us",
+        "observed"}."""
         ready, stopwatch = self._open(plan)
         self._kept, self._steps = [], []
         alive = collections.deque(maxlen=ready.alive)
         spent, host, tails = [], [], []
+        recording = torch.is_grad_enabled()
+        torch.set_grad_enabled(_bool(call["grads"]))
+        self._witness.begin()
         while _len(spent) < plan["repeat"] and not timing.enough(spent, plan["enough_us"]):
             number = _len(spent)
             at = number % _len(ready.sets)
@@ -91,12 +96,15 @@ class BurstCaller(Caller):
             host.append(lap.host_us)
             tails.append(lap.tail_us)
             alive.append(lap.result)
+        observed = self._witness.look()
+        torch.set_grad_enabled(recording)
         backward_us = self._time_backward(alive, call, plan, _len(spent))
         return {
             "device_us": spent,
             "host_us": timing.median(host),
             "tail_us": tails,
             "backward_us": backward_us,
+            "observed": observed,
             "kept": [{"call": kept.call, "set": kept.at} for kept in self._kept],
         }
 
@@ -104,7 +112,7 @@ class BurstCaller(Caller):
         """What the last burst took besides its calls: the same once more without them. The parent's clock is what
         matters here, so that nothing is told."""
         ready, stopwatch = self._open(plan)
-        spares = self._spares()
+        spares, kept = self._spares(), self._kept[0] if self._kept else None
         for number, copied in enumerate(self._steps):
             if number >= _len(ready.sets):
                 self._restore(number % _len(ready.sets))
@@ -112,6 +120,8 @@ class BurstCaller(Caller):
             if copied:
                 for spare, source in spares:
                     _copy(spare, source)
+                for tensor in kept.outputs:
+                    self._describe(tensor, ready.bound[kept.at])
         self._synchronize()
         return {}
 
@@ -132,6 +142,15 @@ class BurstCaller(Caller):
             gradients = self._gradients(flowing, bound, inputs, call)
         self._synchronize()
         return {"returned": kept.returned, "gradients": gradients}
+
+    def rest(self):
+        """Gives back what the next burst can have again: memory of the device above all."""
+        self._ready, self._kept, self._steps = None, [], []
+        self._room, self._stopwatch = (None, []), (None, None)
+        self._memory.use([])
+        if self._device != "cpu":
+            torch.cuda.empty_cache()
+        return {}
 
     # ----------------------------------------------------------------------------------------- keeping
     def _keep(self, number, at, result, call):

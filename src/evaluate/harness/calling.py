@@ -3,6 +3,7 @@ import torch
 
 from . import codec, observing, readiness
 from .buffers import OutOfMemory, open_buffer
+from .conduct import Conduct, addresses, went_on, write_late
 from .launches import Launches
 from .poison import output_sizes, poisoned
 from .warming import warm_up
@@ -46,11 +47,13 @@ class Memory:
 class Caller:
     """Runs one candidate's calls on one device."""
 
-    def __init__(self, candidate_binder, device):
+    def __init__(self, candidate_binder, device, witness):
         self._binder = candidate_binder
         self._device = device
+        self._witness = witness
         self._memory = Memory(device)
         self._reserved = False  # whether torch keeps free memory for the next call's outputs
+        self._conduct = Conduct(device)
         self._written = []  # which of the flattened arguments the last run wrote its answer over
 
     def attach(self, inputs):
@@ -68,18 +71,36 @@ class Caller:
             readiness.load(binaries, self._device)
         return {}
 
-    def run(self, inputs, call, muted=False):
-        """One call: {"returned", "gradients", "launched"}; with `muted` its launches do nothing."""
+    def run(self, inputs, call, muted=False, late=False):
+        """One call: {"returned", "gradients", "launched", "observed"}. With `muted` its launches do nothing; with
+        `late` the caller's stream writes the inputs only while the call is made."""
         bound = self._bind(inputs)
         reserved, self._reserved = self._reserved, False  # what a call leaves behind is not as it was
         with poisoned(self._device, inputs["outputs"], reserved), Launches(muted) as launches:
-            result = bound.call()
-            self._synchronize()
+            if late:
+                floating = [t for t in codec.flatten(bound.arguments) if t.is_floating_point() and t.numel()]
+                write_late(floating, self._device)
+            with torch.set_grad_enabled(bool(call["grads"])):
+                self._conduct.begin(bound)
+                self._witness.begin()
+                result = bound.call()
+                # Muting replaces functions itself.
+                observed = [] if muted else self._witness.look()
+            outputs = codec.flatten(result)
+            for tensor in outputs:
+                require_plain(tensor)
+            observed += self._conduct.end(outputs, bound)
+            # The caller's stream only: who works elsewhere must have made this one wait.
+            self._synchronize_stream()
         answer, differentiable = self._deliver(result, bound, inputs, call)
+        self._synchronize_stream()
+        landed = [self._landing(tensor, place) for tensor, place in zip(outputs, inputs["outputs"])]
+        self._synchronize()
+        observed += went_on(outputs, landed)
         self._written = self._written_over(result, bound, inputs, call)
         answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
         self._synchronize()
-        return {**answer, "launched": launches.names}
+        return {**answer, "launched": launches.names, "observed": observed}
 
     def observe(self, inputs, what):
         """`rest`, then `memory`: what one call takes; `bounds`: whether it writes outside of what it allocates."""
@@ -101,8 +122,8 @@ class Caller:
             places = [(place["dtype"], place["shape"]) for place in inputs["outputs"]]
             looks = [(codec.dtype_name(tensor.dtype), list(tensor.shape)) for tensor in arguments]
             return [at for at, look in enumerate(looks) if look in places]
-        returned = [_addresses(tensor) for tensor in codec.flatten(result)]
-        spans = [_addresses(tensor) for tensor in arguments]
+        returned = [addresses(tensor) for tensor in codec.flatten(result)]
+        spans = [addresses(tensor) for tensor in arguments]
         return [at for at, (start, end) in enumerate(spans) if any(start < high and low < end for low, high in returned)]
 
     def _bind(self, inputs):
@@ -112,6 +133,10 @@ class Caller:
     def _synchronize(self):
         if self._device != "cpu":
             torch.cuda.synchronize(self._device)
+
+    def _synchronize_stream(self):
+        if self._device != "cpu":
+            torch.cuda.current_stream(self._device).synchronize()
 
     def _deliver(self, result, bound, inputs, call):
         """Copies outputs and mutated inputs to where they are awaited.
@@ -133,9 +158,16 @@ class Caller:
         """What does not fit its place is left out: the referee judges by the description."""
         with torch.no_grad():
             for tensor, place in zip(tensors, places):
-                fits = tensor.dtype == codec.dtype_of(place["dtype"]) and list(tensor.shape) == place["shape"]
-                if fits and tensor.device == torch.device(self._device):
-                    self._memory.tensor({**place, "grad": False}).copy_(tensor)
+                landing = self._landing(tensor, place)
+                if landing is not None:
+                    landing.copy_(tensor)
+
+    def _landing(self, tensor, place):
+        """Where the tensor is awaited, if it fits there."""
+        fits = tensor.dtype == codec.dtype_of(place["dtype"]) and list(tensor.shape) == place["shape"]
+        if fits and tensor.device == torch.device(self._device):
+            return self._memory.tensor({**place, "grad": False})
+        return None
 
     def _describe(self, tensor, bound):
         return {
@@ -148,14 +180,14 @@ class Caller:
 
     def _alias(self, tensor, bound):
         """Which argument, weight or other shared buffer the tensor shares memory with."""
-        start, end = _addresses(tensor)
+        start, end = addresses(tensor)
         if start == end:
             return None
         labelled = [({"argument": at}, value) for at, value in enumerate(bound.arguments)]
         labelled += [({"parameter": name}, value) for name, value in bound.weights.items()]
         for label, value in labelled:
             for other in codec.flatten(value):
-                low, high = _addresses(other)
+                low, high = addresses(other)
                 if start < high and low < end:
                     return label
         number = self._memory.buffer_at(start, end)
@@ -203,15 +235,8 @@ def outputs_of(result, bound, call):
 def require_plain(tensor):
     """A subclass can compute when it is looked at, or answer every comparison with yes."""
     if type(tensor) not in _PLAIN:
-        raise Failure("call", f"the call returned a {type(tensor).__module__}.{type(tensor).__qualname__}:"
+        raise Failure("integrity", f"the call returned a {type(tensor).__module__}.{type(tensor).__qualname__}:"
                               " an output must be a plain torch.Tensor")
     if tensor.layout is not torch.strided:
         raise Failure("call", f"the call returned a tensor of layout {tensor.layout}: an output must be strided")
 
-
-def _addresses(tensor):
-    """The addresses [start, end) from its first to its last element."""
-    if tensor.device.type == "meta" or tensor.numel() == 0:
-        return 0, 0
-    start = tensor.data_ptr()
-    return start, start + codec.extent_bytes(tensor.shape, tensor.stride(), tensor.element_size())

@@ -11,6 +11,7 @@ from .launches import take_first_configurations
 from .loading import load
 from .wire import Failure
 from .wire import serve as serve_wire
+from .witness import Witness
 
 
 class Child:
@@ -18,7 +19,7 @@ class Child:
 
     def __init__(self, wire):
         self._wire = wire
-        self._candidate = self._device = self._binder = self._caller = None
+        self._candidate = self._device = self._binder = self._caller = self._witness = None
         self._notes, self._binaries = [], []
 
     def load(self, request):
@@ -27,10 +28,12 @@ class Child:
         self._device = request["device"]
         if knobs.runtime.interpret:
             take_first_configurations(self._notes.append)
+        self._witness = Witness(request["path"])
         self._candidate = load(request)
         self._binder = Binder(self._candidate)
-        self._caller = BurstCaller(self._binder, self._device)
-        return {"entry": self._candidate.name, "kernels": self._candidate.kernels()}
+        self._caller = BurstCaller(self._binder, self._device, self._witness)
+        seen = self._witness.look()
+        return {"entry": self._candidate.name, "kernels": self._candidate.kernels(), "observed": seen}
 
     def compile(self, request):
         if self._device == "cpu":
@@ -60,7 +63,8 @@ class Child:
         return self._guarded(lambda: self._caller.prepare(inputs, self._binaries, further))
 
     def run(self, request):
-        answer = self._guarded(lambda: self._caller.run(request["inputs"], request["call"], request.get("muted", False)))
+        muted, late = request.get("muted", False), request.get("late", False)
+        answer = self._guarded(lambda: self._caller.run(request["inputs"], request["call"], muted, late))
         return {**answer, "notes": self._notes}
 
     def observe(self, request):
@@ -77,6 +81,9 @@ class Child:
 
     def deliver(self, request):
         return self._guarded(lambda: self._caller.deliver(request["number"], request["inputs"], request["call"]))
+
+    def rest(self, request):
+        return self._guarded(self._caller.rest)
 
     def _guarded(self, work):
         """What the candidate raises becomes an answer, SystemExit too."""
@@ -95,6 +102,6 @@ def serve(wire):
     torch.set_grad_enabled(True)
     child = Child(wire)
     operations = (
-        "load", "compile", "attach", "prepare", "run", "observe", "ready", "time", "pace", "deliver",
+        "load", "compile", "attach", "prepare", "run", "observe", "ready", "time", "pace", "deliver", "rest",
     )
     serve_wire(wire, {name: getattr(child, name) for name in operations})

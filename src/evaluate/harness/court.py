@@ -12,11 +12,12 @@ import numpy
 import torch
 import triton
 
-from . import agreement, buffers, fingerprint, fused
+from . import agreement, buffers, fingerprint, fused, probes
 from .answers import Contents
 from .audit import audit
 from .compare import judge
 from .contracts import open_contract
+from .contracts.sizes import unlisted
 from .contracts.source import is_out_of_memory
 from .dependence import measure_dependence
 from .nest import copy_with_layout, map_tensors
@@ -39,7 +40,8 @@ class Referee:
     def __init__(self):
         self._contract = None
         self._stages = {}  # by case
-        self._contents = collections.OrderedDict()  # by (case, seed), the latest used last
+        self._contents = collections.OrderedDict()  # by (case, seed, probe), the latest used last
+        self._unlisted = []  # cases that the contract does not list, numbered after those that it does
         self._path = list(sys.path)
         self._memory = self._room = 0  # bytes that contents may take, and the sets of one case
         self._passing = []  # (case, seed) of contents that no other request will ask for
@@ -52,6 +54,8 @@ class Referee:
             "sets": self.sets,
             "landing": self.landing,
             "compare": self.compare,
+            "probes": self.probes,
+            "sizes": self.sizes,
             "time": self.time,
             "audit": self.audit,
             "checksum": self.checksum,
@@ -84,6 +88,7 @@ class Referee:
         self._forget_modules()
         sys.path[:0] = [path for path in request.get("sys_path", []) if path not in sys.path]
         self._contract = open_contract(request["test"], device)
+        self._unlisted = unlisted(self._contract)
         self._exporter = buffers.exporter(device, request["shared"])
         self._numbers = itertools.count()
         if self._contract.device.type == "cuda":
@@ -108,7 +113,9 @@ class Referee:
 
     def inputs(self, request):
         contents = self._contents_for(request)
-        encoded = self._stage(request).fill(self._contract, contents)
+        stage = self._stage(request)
+        encoded = stage.fill(self._contract, contents, request["case"])
+        stage.probe = request.get("probe")
         self._save_memory(contents)
         return encoded
 
@@ -122,28 +129,45 @@ class Referee:
         most = min(_MOST_SETS[self._contract.device.type], max(1, self._room // max(1, like.input_bytes)))
         found = []
         for key in wanted[:most]:
-            if found and time.monotonic() > deadline and key not in self._contents:
+            if found and time.monotonic() > deadline and (*key, None) not in self._contents:
                 break
             contents = self._contents_for({"case": at, "seed": key[1]}, like)
             if contents.layout == like.layout:
                 found.append(contents)
         if request.get("passing"):
             self._passing = [key for key in wanted if key[1] != request["like"]]
-        filled = self._stage(request).fill_sets(self._contract, found or [like])
+        filled = self._stage(request).fill_sets(self._contract, found or [like], at)
         for contents in found:
             self._save_memory(contents)
         return {"sets": filled}
 
     def landing(self, request):
+        self._stage(request).probe = None
         landed = self._stage(request).land(self._contract, self._contents_for(request))
         return landed or self._not_out(request)
 
     def compare(self, request):
         stage = self._stage(request)
-        if stage.seed != request["seed"]:
+        if (stage.seed, stage.probe) != (request["seed"], request.get("probe")):
             self._not_out(request)
         contents = self._contents_for(request)
-        return judge(self._contract, contents, stage, request["returned"], request.get("gradients"))
+        verdict = judge(self._contract, contents, stage, request["returned"], request.get("gradients"))
+        return stage.delivered.consider(verdict, stage.outputs, contents.answer.outputs)
+
+    def probes(self, request):
+        """What else the candidate must be right for, on a case with a seed."""
+        found, notes = probes.applicable(self._opened(), self._contents_for(request))
+        return {"probes": [probe.describe() for probe in found], "notes": notes}
+
+    def sizes(self, _request):
+        """Cases that the contract does not list; their numbers are good for `inputs` and `compare`."""
+        listed = len(self._opened().cases)
+        return {
+            "cases": [
+                {"case": listed + at, "name": size.case.name, "binding": size.binding}
+                for at, size in enumerate(self._unlisted)
+            ]
+        }
 
     def time(self, request):
         """Eager or compiled PyTorch on the case's inputs; the first call, which may compile, is not timed."""
@@ -227,20 +251,33 @@ class Referee:
         """Made at first use, then kept as long as memory allows; the one in use is always kept. `like` is what it
         is a variation of."""
         contract = self._opened()
-        at, seed = request["case"], request["seed"]
-        if not 0 <= at < len(contract.cases):
-            raise Failure("internal", f"no case {at}: the contract has {len(contract.cases)}")
-        contents = self._contents.pop((at, seed), None)
+        key = at, seed, probe = request["case"], request["seed"], request.get("probe")
+        contents = self._contents.pop(key, None)
         if like is not None and like.seed != seed and contract.holds_state:
             self._origins[at, seed] = like.seed
             if contents is not None and contents.like is not like:
                 contents = None
         if contents is None:
-            contents = Contents(contract, contract.cases[at], seed, self._origin(at, seed))
-        self._contents[at, seed] = contents
+            contents = self._make_contents(contract, at, seed, probe)
+        self._contents[key] = contents
         while len(self._contents) > 1 and self._holds_too_much():
             self._contents.popitem(last=False)
         return contents
+
+    def _make_contents(self, contract, at, seed, probe):
+        if probe is None:
+            return Contents(contract, self._case(at), seed, self._origin(at, seed))
+        base = self._contents_for({"case": at, "seed": seed})
+        for known in probes.applicable(contract, base)[0]:
+            if known.name == probe:
+                return probes.contents_of(contract, base, known)
+        raise Failure("internal", f"no probe {probe!r} of case {at}")
+
+    def _case(self, at):
+        cases = [*self._opened().cases, *(size.case for size in self._unlisted)]
+        if not 0 <= at < len(cases):
+            raise Failure("internal", f"no case {at}: the contract has {len(cases) - len(self._unlisted)}")
+        return cases[at]
 
     def _origin(self, at, seed):
         """The contents that those of a seed are a variation of, or None."""
@@ -258,7 +295,7 @@ class Referee:
     def _forget_passing(self, wanted):
         for key in self._passing:
             if key not in wanted:
-                self._contents.pop(key, None)
+                self._contents.pop((*key, None), None)
                 self._origins.pop(key, None)
         self._passing = []
 
@@ -284,7 +321,7 @@ class Referee:
         contract = self._contract
         if contract is None:
             return text
-        case = contract.cases[request["case"]].name if "case" in request else "the contract"
+        case = self._case(request["case"]).name if "case" in request else "the contract"
         sizes = re.search(r"([\d.]+ [KMGT]iB)|(\d+) bytes", text)
         wanted = sizes.group(0) if sizes else "more memory"
         free = _free_bytes(contract.device)

@@ -73,7 +73,7 @@ class _Probe:
         """Whether the answer changes with what lies there; it is put back in any case."""
         kept = sector.clone()
         try:
-            for substitute in _substitutes(kept, self._largest(sector)):
+            for substitute in _substitutes(kept, self._bounds(sector)):
                 sector.copy_(substitute)
                 if self.changed():
                     return True
@@ -81,11 +81,13 @@ class _Probe:
         finally:
             sector.copy_(kept)
 
-    def _largest(self, sector):
-        """Bounds of the tensor that a sector is a piece of."""
+    def _bounds(self, sector):
+        """Least and largest value of the tensor that a sector is a piece of."""
+        if sector.dtype == torch.bool:
+            return 0, 1
         memory = sector.untyped_storage().data_ptr()
         tensor = next(t for t in self._tensors if t.untyped_storage().data_ptr() == memory and t.dtype == sector.dtype)
-        values = tensor if tensor.element_size() > 1 and tensor.dtype != torch.bool else tensor.float()
+        values = tensor if tensor.element_size() > 1 else tensor.float()
         if values.is_complex():
             values = torch.view_as_real(values)
         return float(values.min()), float(values.max())

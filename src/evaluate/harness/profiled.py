@@ -10,11 +10,9 @@ SETTINGS is a JSON file: `child` as in the zygote's `hello`, `device`, `scratch`
 every profiled process compiles for itself is kept), and `device_first`: open the GPU before the restriction.
 """
 
-import ctypes
 import json
 import os
 import pathlib
-import signal
 import socket
 import sys
 import types
@@ -25,7 +23,6 @@ _package.__path__ = [str(pathlib.Path(__file__).resolve().parent)]
 sys.modules["kernelbrain_harness"] = _package
 sys.dont_write_bytecode = True
 
-_PR_SET_PDEATHSIG = 1
 _WORST_OOM_SCORE = 1000
 
 
@@ -71,7 +68,6 @@ def main():
                 lambda: profiling.profile_call(self._binder, self._device, request["inputs"], request["call"])
             )
 
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     with open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(_WORST_OOM_SCORE))
     if device != "cpu":

@@ -7,6 +7,7 @@ import torch
 from .agreement import is_inexact
 from .codec import contiguous_stride, describe_tensor, encode_argument, extent_bytes, view
 from .contracts.source import is_out_of_memory
+from .delivered import Delivered
 from .nest import span
 from .redzones import GUARD, RedZones
 
@@ -77,12 +78,12 @@ class _Set:
         self.slots = _Slots(exporter, numbers)
         self.seed, self.inputs, self.encoded = None, [], {}
 
-    def fill(self, contract, contents):
+    def fill(self, contract, contents, number):
         self.slots.begin()
         self.seed, self.inputs = None, []
         problem = contents.problem
         self.encoded = {
-            "case": contract.cases.index(contents.case),
+            "case": number,
             "seed": contents.seed,
             "arguments": [self._encode(contract, a, f"argument {at}", at) for at, a in enumerate(problem.arguments)],
             "parameters": {n: self._encode(contract, p, f"parameter {n}") for n, p in problem.parameters.items()},
@@ -113,7 +114,10 @@ class Stage:
     def __init__(self, exporter, numbers):
         self._exporter, self._numbers = exporter, numbers
         self._sets = []
+        self._shown = []  # those that were filled last: a child opens these
         self._landing, self._landed = _Slots(exporter, numbers), {}
+        self.probe = None
+        self.delivered = Delivered()
         self._clear()
 
     def _clear(self):
@@ -126,36 +130,39 @@ class Stage:
         for each in self._sets:
             each.slots.close()
         self._landing.close()
-        self._sets, self._landed = [], {}
+        self._sets, self._shown, self._landed = [], [], {}
 
     # ------------------------------------------------------------------------------------------- filling
-    def fill(self, contract, contents):
-        """One set and the landing: copies the inputs, poisons what takes the answers, describes all for a child."""
-        self._set(0).fill(contract, contents)
+    def fill(self, contract, contents, number):
+        """One set and the landing: copies the inputs of case `number`, poisons what takes the answers, describes all
+        for a child."""
+        self._shown = [self._set(0)]
+        self._shown[0].fill(contract, contents, number)
         return self.land(contract, contents)
 
-    def fill_sets(self, contract, found):
+    def fill_sets(self, contract, found, number):
         """A set for each of `found` (Contents), or as many as there is memory for, at least one."""
         if not self._landed:
-            self.fill(contract, found[0])  # a child must know what answers look like
+            self.fill(contract, found[0], number)  # a child must know what answers look like
         filled = []
         for at, contents in enumerate(found):
             try:
                 each = self._set(at)
-                each.fill(contract, contents)
+                each.fill(contract, contents, number)
             except Exception as error:
                 if not filled or not is_out_of_memory(error):
                     raise
                 self._drop_from(at)
                 break
             filled.append(each)
+        self._shown = filled
         self._await(contract)
         return [self._describe(each) for each in filled]
 
     def land(self, contract, contents):
         """The landing for the answer to the inputs that `contents` filled a set with; None where it filled none."""
         self._clear()
-        each = next((each for each in self._sets if each.seed == contents.seed), None)
+        each = next((each for each in self._shown if each.seed == contents.seed), None)
         if each is None:
             return None
         answer = contents.answer
@@ -182,8 +189,8 @@ class Stage:
         del self._sets[at:]
 
     def _describe(self, each):
-        """Names every buffer of the case, so that a child keeps all of them open."""
-        buffers = [buffer for other in self._sets for buffer in other.slots.describe()] + self._landing.describe()
+        """Names the buffers of all sets that are in use, so that a child keeps them open."""
+        buffers = [buffer for other in self._shown for buffer in other.slots.describe()] + self._landing.describe()
         return {**each.encoded, **self._landed, "buffers": buffers}
 
     @staticmethod

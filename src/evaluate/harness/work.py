@@ -1,7 +1,7 @@
 """What the reference of a case does: its operations, and the least bytes that it moves.
 
-Counted by watching the operators that the reference calls, on tensors without memory where it runs on
-such (no time, no memory), else in one more call. The rules:
+Counted by watching the operators that the reference calls, in one more call; for a large case on tensors
+without memory, if it runs on such. The rules:
 
 - Products, convolutions and attention count as torch's FlopCounterMode counts them (a multiplication
   and an addition are two), under the format of their operands, or of the inputs where the reference
@@ -22,7 +22,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from .codec import flatten
+from .contracts.source import is_out_of_memory
 from .nest import copy_with_layout, map_tensors
+from .wire import Failure
 
 aten = torch.ops.aten
 
@@ -37,6 +39,9 @@ _PRECISIONS = {
     torch.uint8: "int8",
 }
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
+
+# Inputs and answers of a case that is simply run again: the machinery of fake tensors takes a second to load.
+_CHEAP_BYTES = 256 << 20
 
 # Products that FlopCounterMode does not know; their operands by position.
 _MATRIX_TIMES_VECTOR = {aten.mv: 0, aten.addmv: 1, aten.addmv_: 1, aten.dot: 0, aten.vdot: 0}
@@ -63,10 +68,13 @@ _OVERWRITES = {aten.copy_, aten.fill_, aten.zero_}
 def count_work(contract, contents):
     """{"flops": {precision: n}, "elementwise", "bytes_in", "bytes_out", "declared"} of a case."""
     problem = contents.problem
-    try:
-        counted = _count(contract, problem, fake=True)
-    except Exception:  # whatever cannot be followed without values
-        counted = _count_for_real(contract, contents.case, problem)
+    counted = None
+    if contents.size() > _CHEAP_BYTES:
+        try:
+            counted = _count(contract, problem, fake=True)
+        except Exception:  # whatever cannot be followed without values
+            pass
+    counted = counted or _count_for_real(contract, contents.case, problem)
     outputs = contents.answer.outputs
     overwritten = contents.answer.mutated
     if contract.destinations_allowed and not outputs:
@@ -82,8 +90,13 @@ def count_work(contract, contents):
 
 
 def _count_for_real(contract, case, problem):
-    with contract.foreign(f"the reference fails for case {case.name}"):
-        return _count(contract, problem, fake=False)
+    try:
+        with contract.foreign(f"the reference fails for case {case.name}"):
+            return _count(contract, problem, fake=False)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise Failure("internal", "there is no memory for another call of the reference") from None
 
 
 def _count(contract, problem, fake):

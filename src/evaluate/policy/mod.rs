@@ -69,10 +69,8 @@ pub fn check(baseline: &Source, candidate: &[u8], rules: &PolicyRules) -> Result
     let source = text::read(candidate)?;
     let names = Names::of(&source);
     let before = Names::of(baseline);
-    if !before.kernels().is_empty() && names.kernels().is_empty() {
-        return Err(reject(
-            "no function is decorated with @triton.jit: the work must be done by a Triton kernel",
-        ));
+    if !before.kernels().is_empty() {
+        require_kernel(&names)?;
     }
     entry::check(&before, &names, &rules.entries)?;
     if let Some(editable) = &rules.editable {
@@ -81,6 +79,31 @@ pub fn check(baseline: &Source, candidate: &[u8], rules: &PolicyRules) -> Result
     let usual: HashSet<String> = findings(&before, rules).into_iter().map(|it| it.key).collect();
     let mut new = findings(&names, rules);
     new.retain(|finding| !usual.contains(&finding.key));
+    judge(new)
+}
+
+/// Checks a source that stands for itself, with no baseline whose habits it may keep.
+///
+/// # Errors
+/// The first violation by line, as a rejection at [`Gate::Policy`].
+pub fn check_alone(candidate: &[u8]) -> Result<(), Rejection> {
+    let source = text::read(candidate)?;
+    let names = Names::of(&source);
+    // What a file without kernels does instead says more than that it has none.
+    judge(findings(&names, &PolicyRules::default()))?;
+    require_kernel(&names)
+}
+
+fn require_kernel(names: &Names<'_>) -> Result<(), Rejection> {
+    if names.kernels().is_empty() {
+        return Err(reject(
+            "no function is decorated with @triton.jit: the work must be done by a Triton kernel",
+        ));
+    }
+    Ok(())
+}
+
+fn judge(mut new: Vec<Finding>) -> Result<(), Rejection> {
     // Stable: of several findings on one line, the rule that comes first explains it best.
     new.sort_by_key(|finding| finding.line);
     match new.into_iter().next() {

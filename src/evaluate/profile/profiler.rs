@@ -1,7 +1,7 @@
 //! Nsight Compute on this machine: where it is, whether it may read the counters, how it is called.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -82,24 +82,23 @@ fn may_read_counters() -> bool {
 
 /// Its arguments up to the program that it starts.
 pub(super) fn arguments(log: &Path) -> Vec<OsString> {
-    let fixed = [
+    let most_kernels = MOST_KERNELS.to_string();
+    let metrics = metrics::requested();
+    let options: [(&str, &OsStr); 10] = [
         // Clocks stay as they are: they are everybody's, and results must be those of real runs.
-        "--clock-control=none",
+        ("--clock-control", "none".as_ref()),
         // Each kernel finds the caches as empty as in a timed call.
-        "--cache-control=all",
-        "--replay-mode=kernel",
+        ("--cache-control", "all".as_ref()),
+        ("--replay-mode", "kernel".as_ref()),
         // Only between cudaProfilerStart and cudaProfilerStop.
-        "--profile-from-start=off",
-        "--target-processes=application-only",
-        "--csv",
-        "--page=raw",
-        "--print-units=base",
+        ("--profile-from-start", "off".as_ref()),
+        ("--target-processes", "application-only".as_ref()),
+        ("--launch-count", most_kernels.as_ref()),
+        ("--page", "raw".as_ref()),
+        ("--print-units", "base".as_ref()),
+        ("--metrics", metrics.as_ref()),
+        ("--log-file", log.as_ref()),
     ];
-    let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
-    arguments.push(format!("--launch-count={MOST_KERNELS}").into());
-    arguments.push("--metrics".into());
-    arguments.push(metrics::requested().into());
-    arguments.push("--log-file".into());
-    arguments.push(log.into());
-    arguments
+    let words = options.into_iter().flat_map(|(name, value)| [name.as_ref(), value]);
+    std::iter::once("--csv".as_ref()).chain(words).map(OsStr::to_owned).collect()
 }

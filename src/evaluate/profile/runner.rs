@@ -1,9 +1,10 @@
 //! Profiling one call of a candidate on a plane.
 //!
-//! The candidate is compiled in a child of the zygote as ever, and what that leaves in Triton's
-//! cache moves to the scratch folder of a fresh process under Nsight Compute, which compiles
-//! nothing any more. Only the two calls in that process, the second of them observed, are made
-//! in the GPU turn; its start and its imports, most of the time that profiling takes, are not.
+//! The candidate is compiled in a child of the zygote as ever. A fresh process under Nsight Compute
+//! takes over the child's scratch folder, where Triton's cache has everything, and so compiles
+//! nothing any more. (The cache knows its files by their absolute paths and cannot be moved.) Only
+//! the two calls in that process, the second of them observed, are made in the GPU turn; its start
+//! and its imports, most of the time that profiling takes, are not.
 //!
 //! Nsight Compute itself is not confined: it needs the network's loopback and more. The process it
 //! looks into confines itself before it reads its first request.
@@ -96,45 +97,34 @@ impl Plane {
         seed: u64,
         gpu_seconds: &mut f64,
     ) -> Result<Profile, Gone> {
-        let folder = tempfile::Builder::new().prefix("profile-").tempdir_in(self.scratch())?;
-        let scratch = folder.path().join("scratch");
-        fs::create_dir(&scratch)?;
-        fs::write(scratch.join("candidate.py"), candidate.source.as_bytes())?;
-        self.compile_into(&scratch, candidate, case, seed).await?;
-        let job = Job { plane: self, profiler, folder: folder.path(), scratch: &scratch };
-        match job.run(case, seed, false, gpu_seconds).await {
-            // Where less than the whole sandbox is accepted, the device may be opened before it.
-            Err(Gone::Blind(_)) if self.config.best_effort => {
-                job.run(case, seed, true, gpu_seconds).await
-            }
-            result => result,
-        }
-    }
-
-    /// Compiles `candidate` in a child and leaves Triton's cache in `scratch`.
-    async fn compile_into(
-        &self,
-        scratch: &Path,
-        candidate: &Candidate,
-        case: usize,
-        seed: u64,
-    ) -> Result<(), Gone> {
         let told = |stop| match stop {
             Stop::Rejected(rejection) => Gone::Reason(rejection.to_string()),
             Stop::Fault(error) => error.into(),
         };
+        let folder = tempfile::Builder::new().prefix("profile-").tempdir_in(self.scratch())?;
         let mut subject = Subject::start(self, candidate).await.map_err(told)?;
         let compiled = subject.compile(&[case], seed).await.map_err(told);
-        let cache = subject.child.scratch().join(CACHE);
-        // Without it the profiled process compiles for itself.
-        fs::rename(cache, scratch.join(CACHE)).ok();
+        // Its scratch folder is all that is needed of it from now on.
+        subject.child.kill();
+        let result = match compiled {
+            Ok(_) => {
+                let scratch = subject.child.scratch();
+                let job = Job { plane: self, profiler, folder: folder.path(), scratch };
+                match job.run(case, seed, false, gpu_seconds).await {
+                    // Where less than the whole sandbox is accepted, the device may be opened
+                    // before it.
+                    Err(Gone::Blind(_)) if self.config.best_effort => {
+                        job.run(case, seed, true, gpu_seconds).await
+                    }
+                    result => result,
+                }
+            }
+            Err(gone) => Err(gone),
+        };
         subject.end().await;
-        compiled.map(drop)
+        result
     }
 }
-
-/// Triton's cache in a scratch folder (`forked.py` has the same name).
-const CACHE: &str = ".cache";
 
 /// One candidate with its folders.
 #[derive(Clone, Copy)]
@@ -143,7 +133,7 @@ struct Job<'a> {
     profiler: &'a Profiler,
     /// Not the candidate's.
     folder: &'a Path,
-    /// The candidate's.
+    /// The candidate's, from the child that compiled it.
     scratch: &'a Path,
 }
 
@@ -241,7 +231,7 @@ impl Job<'_> {
     fn command(self, log: &Path, socket: &Path, device_first: bool) -> Result<Command, Gone> {
         let starter = self.plane.starter();
         let tools = self.plane.scratch().join("profiler-tools");
-        let home = self.plane.scratch().join("profiler-home");
+        let home = self.folder.join("home");
         for folder in [&tools, &home] {
             fs::create_dir_all(folder)?;
         }
@@ -262,8 +252,7 @@ impl Job<'_> {
             .env("LC_ALL", "C.UTF-8")
             .env("HOME", home)
             // The libraries inside the profiled process write there too, when it is confined.
-            .env("TMPDIR", self.scratch)
-            .env("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1");
+            .env("TMPDIR", self.scratch);
         Ok(command)
     }
 

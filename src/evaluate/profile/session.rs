@@ -1,7 +1,8 @@
 //! One run of the profiler: a conversation with the process that it looks into.
 
-use std::{io, path::Path, process::Stdio, time::Duration};
+use std::{io, os::fd::OwnedFd, path::Path, process::Stdio, time::Duration};
 
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 use tokio::{
     net::UnixListener,
@@ -54,6 +55,8 @@ fn excerpt(log: &str) -> String {
 pub(super) struct Session {
     process: Child,
     pid: i32,
+    /// The process that is looked into, for ever; the profiler may end before it.
+    target: Option<OwnedFd>,
     connection: Connection,
     log: LogTail,
     limits: Limits,
@@ -85,14 +88,17 @@ impl Session {
         };
         let failure = match connected {
             Some(Ok(Ok((stream, _)))) => {
+                let target = stream.peer_cred().ok().and_then(|peer| peer.pid());
+                let target = target.and_then(Pid::from_raw);
+                let target = target.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
                 let connection = Connection::new(stream);
-                return Ok(Self { process, pid, connection, log, limits });
+                return Ok(Self { process, pid, target, connection, log, limits });
             }
             Some(Ok(Err(error))) => Failure::Start(error),
             Some(Err(_)) => Failure::Slow(limits.start, log.last_lines(3)),
             None => Failure::Ended(log.last_lines(3)),
         };
-        end(pid, &mut process).await;
+        kill_profiler(pid, &mut process).await;
         Err(failure)
     }
 
@@ -144,20 +150,23 @@ impl Session {
         watch.over(self.pid, scratch, quota)
     }
 
-    /// Kills the profiler and all that it has started.
+    /// Kills the process that is looked into.
     pub(super) fn kill(&self) {
-        if self.pid > 0 {
-            kill_family(self.pid);
+        if let Some(target) = &self.target {
+            // An error says that it has ended already.
+            pidfd_send_signal(target, Signal::KILL).ok();
         }
     }
 
     /// Ends the profiler and all that it has started, if they are still there.
     pub(super) async fn end(mut self) {
-        end(self.pid, &mut self.process).await;
+        kill_profiler(self.pid, &mut self.process).await;
+        self.kill();
     }
 }
 
-async fn end(pid: i32, process: &mut Child) {
+/// Kills the profiler, unless it has ended, and all below it.
+async fn kill_profiler(pid: i32, process: &mut Child) {
     if matches!(process.try_wait(), Ok(Some(_))) {
         return;
     }

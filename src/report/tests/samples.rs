@@ -58,6 +58,8 @@ pub(super) fn improved() -> Report {
         high: Some(high),
         bound: None,
         headroom: None,
+        rounds: Some(25),
+        noise: Some(0.002),
     };
     let mut report = base("softmax", "cuda", "NVIDIA H200");
     report.device.driver = Some("570.86.15".into());
@@ -204,6 +206,8 @@ pub(super) fn no_improvement() -> Report {
         high: None,
         bound: None,
         headroom: None,
+        rounds: None,
+        noise: None,
     }];
     report.rungs = vec![rung(0, [12, 2, 10, 3], 0.9), rung(1, [3, 0, 3, 1], 1.4)];
     report.candidates = vec![

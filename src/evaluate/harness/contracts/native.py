@@ -12,6 +12,7 @@ class NamedReference(Contract):
     """What the native form and its shorthand share."""
 
     kind = "native"
+    shapes = known_shapes = None  # of the shorthand: those of this device, and all that the contract names
 
     def __init__(self, path, device):
         super().__init__(path, device)

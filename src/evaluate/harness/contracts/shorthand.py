@@ -12,6 +12,8 @@ class Shorthand(NamedReference):
 
     def read_cases(self):
         _, shapes = self.list_for_device("SHAPES")
+        self.shapes = shapes
+        self.known_shapes = [*(self.optional("SHAPES") or ()), *(self.optional("SMALL_SHAPES") or ())]
         dtypes = self._dtypes()
         cases = []
         for dtype in dtypes:

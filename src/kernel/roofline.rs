@@ -1,7 +1,7 @@
 //! The speed of light as arithmetic: the roofline model (Williams, Waterman and Patterson, 2009) with
 //! a launch floor, and the narrower limit that no sound measurement can break.
 
-use crate::kernel::{Bound, Ceilings, Limiter, Precision, Work};
+use super::{Bound, Ceilings, Limiter, Precision, Work};
 
 /// Microseconds for `bytes` at `gbps` GB/s.
 fn transfer_us(bytes: f64, gbps: f64) -> f64 {

@@ -1,0 +1,124 @@
+"""How a call treats what it is given and what it returns: whether its outputs are its own and new, whether it
+is done when it returns, what it keeps.
+"""
+import collections
+
+import torch
+
+from . import codec
+
+_equal, _synchronize = torch.equal, torch.cuda.synchronize
+_device_allocated = torch.cuda.memory_allocated
+_GIB = 1 << 30
+
+# Outputs of earlier calls stay alive up to this many bytes, so that an allocator cannot hand them out again.
+_KEPT_BYTES = {"cpu": 64 << 20, "cuda": 512 << 20}
+_KEPT_CALLS = 8
+# What a candidate may hold on to beyond its outputs: workspaces, constants, tuned launches.
+_ALLOWANCE = {"cpu": _GIB, "cuda": 256 << 20}
+
+
+class Conduct:
+    """Watches the calls of one candidate, one after the other."""
+
+    def __init__(self, device):
+        self._kind = torch.device(device).type
+        self._device = device
+        self._earlier = collections.deque(maxlen=_KEPT_CALLS)  # lists of outputs
+        self._flags, self._held = [], 0
+
+    def begin(self, bound):
+        self._flags = [(tensor, tensor.requires_grad) for tensor in codec.flatten(bound.arguments)]
+        self._held = self._allocated()
+
+    def end(self, outputs, bound):
+        """What there is to say of the call that has just returned `outputs`."""
+        found = []
+        for at, (tensor, before) in enumerate(self._flags):
+            if tensor.requires_grad != before:
+                found.append(_told(f"changed requires_grad of input tensor {at} from {before} to {tensor.requires_grad}"))
+        self._flags = []
+        given = [addresses(tensor) for tensor in codec.flatten(bound.arguments)]
+        own = [tensor for tensor in outputs if not _within(addresses(tensor), given)]
+        found += self._reused(own)
+        found += self._hoarded(own, bound)
+        self._keep(own)
+        return found
+
+    def _reused(self, outputs):
+        earlier = [addresses(tensor) for call in self._earlier for tensor in call]
+        for at, tensor in enumerate(outputs):
+            if _within(addresses(tensor), earlier):
+                return [_told(f"returned the same memory as output {at} of two calls, the first of which was still in use")]
+        return []
+
+    def _keep(self, outputs):
+        self._earlier.append([tensor.detach() for tensor in outputs])
+        limit = _KEPT_BYTES[self._kind]
+        while sum(_size(tensor) for call in self._earlier for tensor in call) > limit:
+            self._earlier.popleft()
+
+    def _hoarded(self, outputs, bound):
+        tensors = [*outputs, *codec.flatten(bound.arguments), *codec.flatten(list(bound.weights.values()))]
+        allowed = _ALLOWANCE[self._kind] + 2 * sum(map(_size, tensors))
+        grown = self._allocated() - self._held - sum(map(_size, outputs))
+        if grown <= allowed:
+            return []
+        where = "device memory" if self._kind == "cuda" else "memory"
+        return [_told(f"holds {grown / _GIB:.1f} GiB of {where} after its call, beside the outputs that it returned")]
+
+    def _allocated(self):
+        if self._kind == "cuda":
+            return _device_allocated(self._device)
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * 4096
+
+
+def went_on(outputs, landed):
+    """Says if outputs are others now than when they were copied to `landed`."""
+    for at, (output, copy) in enumerate(zip(outputs, landed)):
+        if copy is not None and not _equal(_bytes(output), _bytes(copy)):
+            return [_told(f"went on writing output {at} after the call: it works on another stream or in another thread")]
+    return []
+
+
+def _told(what):
+    return {"what": what, "line": None}
+
+
+def write_late(tensors, device):
+    """Has the values of `tensors` written by the current stream only after a while, and other ones lie there until
+    then: what does not wait for the caller's stream reads those."""
+    originals = [tensor.detach().clone() for tensor in tensors]
+    with torch.no_grad():
+        for tensor in tensors:
+            tensor.copy_(tensor.detach().reshape(-1).roll(1).reshape(tensor.shape))
+        _synchronize(device)
+        torch.cuda._sleep(_LATE_CYCLES)
+        for tensor, original in zip(tensors, originals):
+            tensor.copy_(original)
+
+
+_LATE_CYCLES = 40_000_000  # 20 ms at 2 GHz: far longer than launching takes
+
+
+def addresses(tensor):
+    """The addresses [start, end) from its first to its last element."""
+    if tensor.device.type == "meta" or tensor.numel() == 0:
+        return 0, 0
+    start = tensor.data_ptr()
+    return start, start + codec.extent_bytes(tensor.shape, tensor.stride(), tensor.element_size())
+
+
+def _within(span, others):
+    start, end = span
+    return any(start < high and low < end for low, high in others)
+
+
+def _size(tensor):
+    start, end = addresses(tensor)
+    return end - start
+
+
+def _bytes(tensor):
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)

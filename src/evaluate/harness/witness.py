@@ -1,0 +1,159 @@
+"""What a candidate does to its own process besides answering: functions replaced, settings changed, threads,
+processes, files, frames.
+
+The verdict does not rest on any of these functions, which is why tampering gains nothing; but code that
+tries has no place in a kernel, and a caller's process would suffer from it. Everything used here is bound
+before a candidate is imported.
+"""
+import _thread
+import builtins
+import gc
+import importlib
+import math
+import operator
+import os
+import sys
+import time
+
+import numpy
+import torch
+import triton
+from triton.runtime import autotuner, jit
+
+from . import audits
+
+_id, _list, _isinstance, _callable, _getattr = id, list, isinstance, callable, getattr
+_vars, _environ, _listdir, _initial_seed = vars, os.environ, os.listdir, torch.initial_seed
+
+# Beside these, every module of the harness itself.
+_NAMESPACES = [
+    ("torch", torch),
+    ("torch.Tensor", torch.Tensor),
+    ("torch.nn.functional", torch.nn.functional),
+    ("torch.linalg", torch.linalg),
+    ("torch.random", torch.random),
+    ("torch.testing", torch.testing),
+    ("torch.cuda", torch.cuda),
+    ("torch.cuda.Event", torch.cuda.Event),
+    ("torch.cuda.Stream", torch.cuda.Stream),
+    ("torch.autograd", torch.autograd),
+    ("numpy", numpy),
+    ("numpy.testing", importlib.import_module("numpy.testing")),
+    ("triton", triton),
+    ("triton.testing", importlib.import_module("triton.testing")),
+    ("triton.JITFunction", jit.JITFunction),
+    ("triton.Autotuner", autotuner.Autotuner),
+    ("time", time),
+    ("math", math),
+    ("operator", operator),
+    ("os", os),
+    ("gc", gc),
+    ("builtins", builtins),
+]
+# Numbers that native libraries set when they are first used, or that describe a terminal.
+_OWN_VARIABLES = ("TRITON_", "TORCH", "CUDA_", "CUBLAS_", "KMP_", "OMP_", "LINES", "COLUMNS", "PYTORCH_")
+
+
+class Witness:
+    """`look()` says what has changed since it was made, or since the last look, in words for a rejection."""
+
+    def __init__(self, path):
+        """`path` is the candidate's file: what its code does is told from what it has others do."""
+        self._audit = audits.Audit(path)
+        self._namespaces = [(name, owner, _callables(owner)) for name, owner in _NAMESPACES + _harness()]
+        self._modules = {name: _id(sys.modules[name]) for name in ("torch", "triton", "numpy", "time", "os", "sys")}
+        self._settings = _settings()
+        self._environment = dict(_environ)
+
+    def begin(self):
+        """Settings as the call finds them; the caller may have changed them since."""
+        self._settings = _settings()
+
+    def look(self):
+        """[{"what", "line" or None}]"""
+        found = self._audit.take()
+        found += [_told(f"replaced {name}") for name in self._replaced()]
+        settings = _settings()
+        for name, before in self._settings.items():
+            if settings[name] != before:
+                found.append(_told(f"changed {name} from {before} to {settings[name]}"))
+        self._settings = settings
+        changed = {name for name, _ in self._environment.items() ^ _environ.items()}
+        found += [_told(f"changed the environment variable {n}") for n in sorted(changed) if not n.startswith(_OWN_VARIABLES)]
+        self._environment = dict(_environ)
+        return found
+
+    def _replaced(self):
+        names = []
+        for at, (name, owner, before) in enumerate(self._namespaces):
+            now = _vars(owner)
+            changed = [key for key, value in before.items() if now.get(key) is not value]
+            if _isinstance(owner, type):
+                # A new attribute of a class may hide an inherited one.
+                added = [key for key, value in _list(now.items()) if key not in before and _callable(value)]
+                changed += [key for key in added if any(key in _vars(base) for base in owner.__mro__[1:])]
+            if changed:
+                names += [f"{name}.{key}" for key in changed]
+                self._namespaces[at] = (name, owner, _callables(owner))
+        for name, identity in self._modules.items():
+            if _id(sys.modules.get(name)) != identity:
+                names.append(f"the module {name}")
+                self._modules[name] = _id(sys.modules.get(name))
+        return names
+
+
+def _callables(owner):
+    """Callable members by name, descriptors of a class among them."""
+    return {
+        key: value
+        for key, value in _list(_vars(owner).items())
+        if _callable(value) or (_isinstance(owner, type) and hasattr(value, "__get__"))
+    }
+
+
+def _harness():
+    package = __package__
+    return [(name, module) for name, module in _list(sys.modules.items()) if name.startswith(f"{package}.")]
+
+
+def _told(what, line=None):
+    return {"what": what, "line": line}
+
+
+_READERS = {
+    "torch's gradient mode": torch.is_grad_enabled,
+    "torch's default dtype": torch.get_default_dtype,
+    "torch's default device": torch.get_default_device,
+    "torch's number of threads": torch.get_num_threads,
+    "torch's deterministic mode": torch.are_deterministic_algorithms_enabled,
+    "torch's matmul precision": torch.get_float32_matmul_precision,
+    "torch's TF32 setting": torch._C._get_cublas_allow_tf32,
+    "cuDNN's TF32 setting": torch._C._get_cudnn_allow_tf32,
+    "cuDNN's benchmark setting": torch._C._get_cudnn_benchmark,
+    "torch's seed": _initial_seed,
+    "the current folder": os.getcwd,
+    "garbage collection": gc.isenabled,
+    "the trace function": sys.gettrace,
+    "the profile function": sys.getprofile,
+    "the recursion limit": sys.getrecursionlimit,
+    "the number of Python threads": _thread._count,
+    "the number of child processes": lambda: _child_count(),
+}
+
+
+def _settings():
+    return {name: read() for name, read in _READERS.items()}
+
+
+def _child_count():
+    count = 0
+    for task in _listdir("/proc/self/task"):
+        try:
+            with _open(f"/proc/self/task/{task}/children") as listed:
+                count += len(listed.read().split())
+        except OSError:
+            pass  # the task has ended, or the kernel has no such list
+    return count
+
+
+_open = open
