@@ -6,6 +6,8 @@
 #   make lint        formatting and lints
 #   make bench       the search machinery's benchmark
 #   make test-gpu    the acceptance run on a CUDA GPU
+#   make corpus CORPUS=folder [DEVICE=cuda JOBS=1]
+#                    every case of an integrity corpus: cheats rejected, honest kernels accepted
 
 SHELL := /bin/bash
 REQUIREMENTS := src/evaluate/harness/requirements.txt
@@ -21,7 +23,10 @@ FITS := import importlib.metadata as m; \
   assert tuple(map(int, m.version('numpy').split('.')[:2])) < (2, 4)
 PYTHON = $(or $(KERNELBRAIN_PYTHON),$(shell python3 -I -c "$(FITS)" 2>/dev/null && echo python3 || echo $(VENV)/bin/python))
 
-.PHONY: setup demo test test-rust test-harness lint bench test-gpu build
+DEVICE := cpu
+JOBS := 2
+
+.PHONY: setup demo test test-rust test-harness lint bench test-gpu corpus build
 
 build:
 	cargo build
@@ -61,3 +66,7 @@ bench:
 test-gpu: setup
 	cargo build --release
 	KERNELBRAIN_PYTHON="$(or $(KERNELBRAIN_PYTHON),python3)" tests/gpu/acceptance.sh target/release/kernelbrain
+
+corpus: setup build
+	@test -n "$(CORPUS)" || { echo "which corpus? make corpus CORPUS=folder"; exit 2; }
+	KERNELBRAIN_PYTHON="$(PYTHON)" "$(PYTHON)" tests/corpus.py "$(CORPUS)" --binary $(BINARY) --device $(DEVICE) --jobs $(JOBS)

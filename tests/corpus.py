@@ -76,6 +76,10 @@ def read_verdict(ran, outcome):
         outcome.verdict = result["verdict"]
 
 
+def write(path, outcomes):
+    path.write_text(json.dumps([dataclasses.asdict(o) | {"good": o.good} for o in outcomes], indent=1) + "\n")
+
+
 def table(outcomes, width):
     header = ("", "case", "expected", "verdict", "gate", "s", "reason")
     rows = [
@@ -110,11 +114,15 @@ def main():
     chosen = [folder for folder in folders if options.only in folder.name or options.only in category[folder]]
     started = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(max(options.jobs, 1)) as pool:
-        outcomes = list(pool.map(lambda folder: judge(folder, options), chosen))
+        pending = [pool.submit(judge, folder, options) for folder in chosen]
+        for done in concurrent.futures.as_completed(pending):
+            outcome = done.result()
+            mark = "ok" if outcome.good else "NO"
+            print(f"{mark}  {outcome.name}  {outcome.verdict}  {outcome.seconds:.1f} s", file=sys.stderr, flush=True)
+            if options.json:
+                write(options.json, [future.result() for future in pending if future.done()])
+        outcomes = [future.result() for future in pending]
     table(outcomes, options.width)
-    if options.json:
-        options.json.write_text(json.dumps([dataclasses.asdict(o) | {"good": o.good} for o in outcomes], indent=1) + "\n")
-
     judged = [o for o in outcomes if o.verdict != "left out"]
     wrong = [o for o in outcomes if not o.good]
     print(f"\n{len(judged)} cases on {options.device} in {time.monotonic() - started:.0f} s, {len(wrong)} wrong", end="")

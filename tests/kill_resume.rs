@@ -148,6 +148,7 @@ fn create(database: &Path) {
         package: None,
         rules: Vec::new(),
         tests: None,
+        archs: Vec::new(),
     };
     let run = NewRun {
         id: RUN.into(),

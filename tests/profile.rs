@@ -74,6 +74,7 @@ async fn plane(folder: &Path) -> Plane {
         editable: None,
         package: None,
         rules: Vec::new(),
+        archs: Vec::new(),
         tests: None,
     };
     let minute = Duration::from_secs(60);

@@ -269,6 +269,7 @@ fn new_run(id: &str, key: &str) -> NewRun {
             package: None,
             rules: vec!["no \"magic\" numbers".into()],
             tests: None,
+            archs: Vec::new(),
         },
         plan: serde_json::json!({"seed": 7, "rungs": [{"keep": 0.3333333333333333}]}),
         created: SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_959_901_250),

@@ -269,6 +269,7 @@ fn new_run(id: &str) -> NewRun {
             package: None,
             rules: vec![],
             tests: None,
+            archs: Vec::new(),
         },
         plan: serde_json::Value::Null,
         created: SystemTime::UNIX_EPOCH,

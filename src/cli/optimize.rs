@@ -17,6 +17,7 @@ use crate::{
         project::{FILE_NAME, Project, SearchSettings},
     },
     evaluate::Device,
+    kernel::Arch,
     report,
     search::{Generation, Ladder, Limits, RankPromotion, SchedulerChoice, Stop, StopRules},
 };
@@ -85,6 +86,9 @@ pub(super) struct Options {
     /// Do not read the GPU's counters
     #[arg(long)]
     no_profile: bool,
+    /// Architectures that the winner must compile for as well, for example sm_80,sm_90
+    #[arg(long, value_name = "SM,…", value_delimiter = ',')]
+    archs: Vec<Arch>,
     /// Refuse a contract that lets wrong answers pass
     #[arg(long)]
     strict: bool,
@@ -104,7 +108,10 @@ pub(super) struct Options {
 
 pub(super) fn run(options: Options) -> CommandResult {
     let (selection, settings) = selection(&options)?;
-    let target = selection.resolve()?;
+    let mut target = selection.resolve()?;
+    if !options.archs.is_empty() {
+        target.archs.clone_from(&options.archs);
+    }
     let interpreter = options.machine.interpreter()?;
     let device = options.machine.device()?;
     let output = match &options.out {

@@ -53,6 +53,7 @@ pub async fn audit_contract(
         package: None,
         rules: Vec::new(),
         tests: None,
+        archs: Vec::new(),
     };
     let options = PlaneOptions {
         device,

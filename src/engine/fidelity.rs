@@ -22,6 +22,10 @@ const ROUND_LEAD: u32 = 1;
 const MIDDLE_SECONDS: f64 = 0.5;
 const TOP_SECONDS: f64 = 2.0;
 
+/// The same on rung 0 of a GPU, which only ranks: a median of a few calls of milliseconds is within
+/// a percent of one of many, and whoever is slow is pruned whatever the percent.
+const SCREENING_US: u64 = 30_000;
+
 /// How rungs translate on one device.
 #[derive(Clone, Debug)]
 pub(super) struct FidelityRule {
@@ -39,7 +43,7 @@ impl FidelityRule {
     pub(super) fn of_rung(&self, rung: usize) -> Fidelity {
         let level = &self.ladder.rungs()[rung.min(self.ladder.top())];
         let (timing, rounds) = match self.device {
-            _ if rung == 0 => (self.timing(level.timing.warmup, level.timing.repeat), None),
+            _ if rung == 0 => (self.screening(level.timing.warmup, level.timing.repeat), None),
             // One burst: a call can take a second, and nobody claims anything here.
             Device::Cpu => {
                 let (timing, once) = (self.timing(0, level.timing.repeat), self.rounds(1, 1));
@@ -61,9 +65,18 @@ impl FidelityRule {
         }
     }
 
+    fn screening(&self, warmup: u32, repeat: u32) -> Timing {
+        let mut timing = self.timing(warmup, repeat);
+        if self.ladder.top() > 0 && self.device != Device::Cpu {
+            timing.enough_us = SCREENING_US;
+        }
+        timing
+    }
+
     fn rounds(&self, most: u32, rung: usize) -> Rounds {
         let seconds = if rung == self.ladder.top() { TOP_SECONDS } else { MIDDLE_SECONDS };
-        Rounds { most, least: most.min(5), seconds, gamma: self.gamma, paired: true }
+        let least = most.min(5);
+        Rounds { most, least, decisive: least, seconds, gamma: self.gamma, paired: true }
     }
 
     fn round(&self, calls: u32) -> Timing {
@@ -86,6 +99,8 @@ impl FidelityRule {
             },
             rounds: if cpu { 9 } else { 25 },
             least_rounds: if cpu { 5 } else { 9 },
+            // So few rounds are all made on the cpu, where little is certain.
+            decisive_rounds: 9,
             case_seconds: if cpu { 6.0 } else { 5.0 },
             // On the cpu that would compare compiled code with an interpreter.
             with_pytorch: !cpu,

@@ -192,6 +192,7 @@ fn key(request: &OptimizeRequest) -> Result<String, EngineError> {
             &target.contract,
             &target.editable,
             &target.tests,
+            &target.archs,
             request.plane.device,
             &request.output,
             (request.limits, request.generation, &request.ladder, request.scheduler, request.stop),

@@ -8,6 +8,7 @@ use std::{
 use serde::Deserialize;
 
 use super::error::EngineError;
+use crate::kernel::Arch;
 
 /// Name of the configuration file.
 pub const FILE_NAME: &str = "kernelbrain.toml";
@@ -42,6 +43,9 @@ pub struct KernelEntry {
     /// The repository's own test command.
     #[serde(default)]
     pub tests: Option<CommandLine>,
+    /// Further architectures that the winner must compile for, for example `["sm_80"]`.
+    #[serde(default)]
+    pub archs: Vec<Arch>,
 }
 
 /// A command as one string, split like a shell would, or as a list of words.

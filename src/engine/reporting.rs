@@ -58,6 +58,8 @@ pub(super) fn report(run: &RunRecord, plan: &RunPlan, state: &State) -> Report {
             moves: lineage(state, record),
             file: crate::report::BEST.to_owned(),
             patch: crate::report::PATCH.to_owned(),
+            build: record.measured().map(|top| top.build.clone()).unwrap_or_default(),
+            observed: record.measured().and_then(|top| top.observed.clone()),
         }),
         baseline_source: run.target.text.to_string(),
         best_source: winner.map(|record| record.candidate().source.to_string()),
@@ -235,6 +237,7 @@ fn candidates(state: &State) -> Vec<CandidateRow> {
         latency_us: measured
             .and_then(|evaluation| crate::search::latency_us(evaluation, &state.plan().cases)),
         score: None,
+        same_program_as: None,
     };
     let row = |record: &Record| CandidateRow {
         id: record.candidate().id.to_string(),
@@ -246,6 +249,10 @@ fn candidates(state: &State) -> Vec<CandidateRow> {
         rung: record.rung(),
         latency_us: state.latency_us(record),
         score: state.score(record),
+        same_program_as: record
+            .measured()
+            .and_then(|evaluation| evaluation.same_program_as.as_ref())
+            .map(ToString::to_string),
     };
     std::iter::once(first).chain(state.records().iter().map(row)).collect()
 }

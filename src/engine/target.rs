@@ -55,6 +55,7 @@ pub(super) fn unread(source: &Path, contract: &Path) -> Result<Target, EngineErr
         package: None,
         rules: Vec::new(),
         tests: None,
+        archs: Vec::new(),
         source,
     })
 }
@@ -94,6 +95,7 @@ fn in_tree(root: &Path, kernel: &KernelEntry) -> Result<Target, EngineError> {
         package: Some(Package { repository: root.to_owned(), import_root, module: own_module }),
         rules: kernel.rules.clone(),
         tests,
+        archs: kernel.archs.clone(),
         source,
     })
 }

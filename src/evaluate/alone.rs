@@ -2,11 +2,12 @@
 //! for all in every round, in one GPU turn.
 
 use super::{
+    course::Rounds,
     error::EvaluateError,
     field::disturbance_note,
     judge::Stop,
     plane::Plane,
-    race::{Entrant, Opponents, Rounds, Times, race},
+    race::{Entrant, Opponents, Times, race},
     statistics::median,
     subject::Subject,
     verify::VerifyPlan,

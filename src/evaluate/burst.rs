@@ -154,18 +154,24 @@ impl Subject<'_> {
         plan: &BurstPlan,
     ) -> Result<Ready, Stop> {
         let limit = self.plane.config.limits.call;
-        match self.child.ready(sets, &self.call, plan, limit).await {
-            Ok(ready) => Ok(ready),
-            Err(error) => Err(self.blame_timing(case, error).await),
-        }
+        let started = Instant::now();
+        let ready = match self.child.ready(sets, &self.call, plan, limit).await {
+            Ok(ready) => ready,
+            Err(error) => return Err(self.blame_timing(case, error).await),
+        };
+        self.steps.note("ready", started);
+        Ok(ready)
     }
 
     async fn sets(&self, challenge: &Challenge<'_>) -> Result<Vec<Value>, Stop> {
         let wanted =
             SetsWanted { seeds: challenge.seeds, like: challenge.like, passing: challenge.passing };
         let case = &self.plane.contract.cases[challenge.case];
+        let started = Instant::now();
         let mut referee = self.plane.referee.lock().await;
-        Ok(referee.sets(challenge.case, case, &wanted).await?)
+        let sets = referee.sets(challenge.case, case, &wanted).await?;
+        self.steps.note("sets", started);
+        Ok(sets)
     }
 
     /// A burst that the clock outside does not contradict, and the sets that it was made on. A
@@ -211,10 +217,12 @@ impl Subject<'_> {
 
     async fn time(&mut self, case: usize, plan: &BurstPlan) -> Result<Timed, Stop> {
         let limit = self.plane.config.limits.call;
+        let started = Instant::now();
         let timed: Timed = match self.child.time(&self.call, plan, limit).await {
             Ok(timed) => timed,
             Err(error) => return Err(self.blame_timing(case, error).await),
         };
+        self.steps.note("time", started);
         let name = &self.plane.contract.cases[case].name;
         self.judge_observed(&timed.observed).map_err(|rejection| rejection.on_case(name))?;
         Ok(timed)

@@ -23,6 +23,8 @@ pub(crate) enum Launches {
     Real,
     /// Kernels do nothing, to see whether the answer needs them.
     Muted,
+    /// They work, and torch's operators beside them are noticed.
+    Watched,
     /// The caller's stream writes the inputs only while the call is made (cuda), to see whether
     /// the work waits for it.
     Late,
@@ -113,7 +115,10 @@ impl ChildProcess {
     ) -> Result<Ran, WireError> {
         let muted = launches == Launches::Muted;
         let late = launches == Launches::Late;
-        let body = json!({"inputs": inputs, "call": call, "muted": muted, "late": late});
+        let watched = launches == Launches::Watched;
+        let body = json!({
+            "inputs": inputs, "call": call, "muted": muted, "late": late, "watched": watched,
+        });
         self.request("run", body, limit).await
     }
 

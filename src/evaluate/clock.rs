@@ -17,9 +17,10 @@ pub(super) const LEAST_CALLS: usize = 3;
 const LEAST_UNEXPLAINED_US: f64 = 2_000.0;
 
 /// The same for the median of many bursts, which scheduling does not move: for a burst, and for
-/// each of its calls.
-const LEAST_AT_MEDIAN_US: f64 = 300.0;
-const LEAST_A_CALL_US: f64 = 30.0;
+/// each of its calls. The child's own work around a call (looking at what came back) is not all in
+/// what is measured without the calls: 70 µs a call were seen on an H200 for an honest kernel.
+const LEAST_AT_MEDIAN_US: f64 = 1_500.0;
+const LEAST_A_CALL_US: f64 = 180.0;
 const BURSTS_FOR_A_MEDIAN: usize = 5;
 
 /// Around a burst and around each of its calls where nobody measured it: the wire, the
@@ -30,9 +31,10 @@ const AROUND_CALL_US: f64 = 60.0;
 /// Bytes a microsecond at which a data-centre GPU overwrites memory.
 const FLUSH_SPEED: f64 = 2_000_000.0;
 
-/// Waiting for an idle device takes some microseconds. When it takes longer after every single
-/// call, the device was not idle.
-const LONGEST_TAIL_US: f64 = 30.0;
+/// Waiting for an idle device takes some microseconds, and up to 70 where other processes have
+/// contexts on it (seen on an H200). When it takes far longer after every single call, and longer
+/// than the call itself, the device was not idle.
+const LONGEST_TAIL_US: f64 = 250.0;
 
 /// One look at a burst.
 #[derive(Clone, Copy, Debug)]
@@ -98,15 +100,14 @@ impl Look<'_> {
     pub(super) fn work_after_the_call(&self) -> Option<String> {
         let tails = &self.timed.tail_us;
         let shortest = tails.iter().copied().fold(f64::INFINITY, f64::min);
-        if tails.len() < LEAST_CALLS || shortest <= LONGEST_TAIL_US {
+        let (tail, call) = (median(tails)?, median(&self.timed.device_us)?);
+        if tails.len() < LEAST_CALLS || shortest <= LONGEST_TAIL_US || tail <= call {
             return None;
         }
         Some(format!(
-            "work continued on the device after each of {} timed calls, for {:.1} µs (median) \
-             after the caller's stream was done; a call was reported to take {:.1} µs",
+            "work continued on the device after each of {} timed calls, for {tail:.1} µs (median) \
+             after the caller's stream was done; a call was reported to take {call:.1} µs",
             tails.len(),
-            median(tails)?,
-            median(&self.timed.device_us)?,
         ))
     }
 }
@@ -205,10 +206,10 @@ mod tests {
 
     #[test]
     fn what_a_burst_hides_shows_in_many() {
-        let (forged, honest) = (timed(8, 1.0), timed(8, 50.0));
+        let (forged, honest) = (timed(8, 1.0), timed(8, 220.0));
         let (mut forger, mut other) = (Ledger::default(), Ledger::default());
-        for noise_us in [0.0, 40.0, 900.0, 15.0, 60.0, 5.0] {
-            let passed_us = 2_000.0 + 8.0 * 50.0 + noise_us;
+        for noise_us in [0.0, 40.0, 200.0, 15.0, 60.0, 5.0] {
+            let passed_us = 2_000.0 + 8.0 * 220.0 + noise_us;
             assert_eq!(look(&forged, passed_us).contradiction(2_000.0), None, "too small for one");
             forger.add(&look(&forged, passed_us), 2_000.0);
             other.add(&look(&honest, passed_us), 2_000.0);
@@ -221,10 +222,13 @@ mod tests {
     #[test]
     fn work_behind_the_callers_back_shows_after_every_call() {
         let mut beside = timed(5, 3.0);
-        beside.tail_us = vec![96.0, 99.0, 97.0, 240.0, 98.0];
+        beside.tail_us = vec![960.0, 990.0, 970.0, 2400.0, 980.0];
         let reason = look(&beside, 9_000.0).work_after_the_call().unwrap();
-        assert!(reason.contains("98.0 µs (median)"), "{reason}");
+        assert!(reason.contains("980.0 µs (median)"), "{reason}");
         beside.tail_us[2] = 5.0;
         assert_eq!(look(&beside, 9_000.0).work_after_the_call(), None, "one was idle: noise");
+        let mut long = timed(5, 3_100.0);
+        long.tail_us = vec![260.0; 5];
+        assert_eq!(look(&long, 30_000.0).work_after_the_call(), None, "slow to notice the end");
     }
 }

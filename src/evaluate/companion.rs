@@ -11,7 +11,7 @@ use super::{
     subject::Subject,
     watch::WatchGuard,
 };
-use crate::kernel::Candidate;
+use crate::kernel::{Candidate, CandidateId};
 
 /// A place for the baseline's child.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct Resting {
     called: Vec<usize>,
 }
 
-/// The baseline, lent to one evaluation. Goes back with [`Borrowed::give_back`].
+/// The baseline, lent to one evaluation. Goes back with [`Borrowed::put_back`].
 #[derive(Debug)]
 pub(super) struct Borrowed<'p> {
     pub(super) subject: Subject<'p>,
@@ -40,10 +40,18 @@ pub(super) struct Borrowed<'p> {
 
 impl Plane {
     /// The baseline, ready to be called on `cases`; `None` where that fails, which is no fault of
-    /// the candidate that it was to be compared with.
-    pub(super) async fn borrow_baseline(&self, cases: &[usize], seed: u64) -> Option<Borrowed<'_>> {
-        let mut place = self.companion.0.lock().await;
+    /// the candidate that it was to be compared with, and for the baseline itself.
+    pub(super) async fn borrow_baseline(
+        &self,
+        candidate: &CandidateId,
+        cases: &[usize],
+        seed: u64,
+    ) -> Option<Borrowed<'_>> {
         let baseline = Candidate::baseline(self.config.target.text.clone());
+        if baseline.id == *candidate {
+            return None;
+        }
+        let mut place = self.companion.0.lock().await;
         let (mut subject, mut compiled, called) = match place.take() {
             Some(Resting { child, watch, compiled, called }) => {
                 (Subject::of(self, child, watch, &baseline), compiled, called)
@@ -89,7 +97,7 @@ impl Borrowed<'_> {
     }
 
     /// Back to its place, for the next one.
-    pub(super) async fn give_back(mut self) {
+    pub(super) async fn put_back(mut self) {
         if self.failed {
             return self.subject.end().await;
         }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{
+    course::Rounds,
     error::EvaluateError,
     identity::{Claim, Measuring, Ticket},
     plane::Plane,
     policy,
     protocol::Timing,
-    race::Rounds,
     subject::Subject,
     supervision::Trial,
 };
@@ -104,7 +104,9 @@ impl Plane {
             let mut trial = Trial::begin(self).await;
             let (judged, findings) = loop {
                 let mut findings = Findings::default();
-                let judged = self.judge(candidate, rung, fidelity, &mut findings).await;
+                // Boxed: it holds a whole evaluation, and is polled from deep down.
+                let judging = Box::pin(self.judge(candidate, rung, fidelity, &mut findings));
+                let judged = judging.await;
                 if let Some(settled) = trial.settle(judged).await {
                     break (settled, findings);
                 }
@@ -196,16 +198,17 @@ impl Plane {
         json!({"kind": contract.kind, "mutates": contract.mutates, "grads": contract.grads})
     }
 
-    /// The layout of a case's buffers; made by the referee at the case's first use.
+    /// The layout of a case's buffers; made by the referee at the case's first use, in a turn of its
+    /// own. Not for those who have the turn.
     pub(super) async fn layout(&self, case: usize, seed: u64) -> Result<Value, EvaluateError> {
-        let mut layouts = self.layouts.lock().await;
-        if let Some(layout) = layouts.get(&case) {
+        if let Some(layout) = self.layouts.lock().await.get(&case) {
             return Ok(layout.clone());
         }
+        // Not with the layouts locked: whoever has the turn may ask for one.
         let _turn = self.turn.take().await;
         let mut referee = self.referee.lock().await;
         let layout = referee.inputs(case, &self.contract.cases[case], seed).await?;
-        layouts.insert(case, layout.clone());
+        self.layouts.lock().await.insert(case, layout.clone());
         Ok(layout)
     }
 }

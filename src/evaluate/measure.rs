@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::{
     burst::Challenge,
     companion::Borrowed,
+    course::Rounds,
     judge::Stop,
     protocol::Timing,
-    race::{self, Entrant, Opponents, Rounds},
+    race::{self, Entrant, Opponents},
     statistics::median,
     subject::Subject,
 };

@@ -5,6 +5,7 @@
 //! confined child per evaluation. `harness/PROTOCOL.md` says what they say to each other.
 
 mod alone;
+mod archs;
 mod blame;
 mod burst;
 mod calibrator;
@@ -12,6 +13,7 @@ mod child;
 mod clock;
 mod companion;
 mod comparisons;
+mod course;
 mod error;
 mod field;
 mod habits;
@@ -35,7 +37,9 @@ mod repository_tests;
 pub mod sandbox;
 mod scratch;
 mod spawn;
+mod starter;
 mod statistics;
+mod steps;
 mod subject;
 mod supervision;
 mod turn;
@@ -47,6 +51,7 @@ mod zygote;
 pub use alone::{AgainstPytorch, CaseAgainstPytorch};
 pub use calibrator::Calibrator;
 pub use comparisons::{Repetition, Repetitions};
+pub use course::Rounds;
 pub use error::{EvaluateError, Lost, Part};
 pub use harness::REQUIREMENTS;
 pub use interpreter::Interpreter;
@@ -54,7 +59,7 @@ pub use judge::Fidelity;
 pub use plane::{Device, Plane, PlaneConfig, SharedPlane, TimeLimits};
 pub use probes::{Proof, ProofPlan};
 pub use protocol::{Mutant, Timing, Versions};
-pub use race::Rounds;
+
 pub use verify::VerifyPlan;
 pub use watch::Quota;
 pub use wire::{RemoteError, WireError};

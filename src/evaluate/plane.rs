@@ -17,22 +17,20 @@ use tokio::sync::{Mutex, RwLock, Semaphore};
 
 use super::{
     companion::Companion,
-    error::{EvaluateError, Lost, Part},
+    error::EvaluateError,
     habits::Habits,
     harness,
     identity::Programs,
     interpreter::Interpreter,
     light::Light,
     policy::PolicyRules,
-    protocol::{Mutant, Opened, Versions, ZygoteHello},
+    protocol::{Mutant, Versions},
     referee::Referee,
-    sandbox::{Confinement, Ground, Limits, Policy, SandboxError, Toolchain},
     scratch,
-    spawn::{Spawn, Spawned},
+    starter::{Starter, zygote_fault},
     supervision::{Supervision, end_residents},
     turn::GpuTurn,
     watch::{Quota, Watch},
-    wire::WireError,
     zygote::Zygote,
 };
 use crate::{
@@ -40,22 +38,19 @@ use crate::{
     kernel::{Contract, Target, syntax::Source},
 };
 
-/// Importing torch and triton, on a machine whose disk is cold.
-const ZYGOTE_START_LIMIT: Duration = Duration::from_secs(120);
-
 /// Of any GPU so far (B200), for one whose driver does not tell.
 const LARGEST_L2: u64 = 126 << 20;
 
 /// Folders below the plane's scratch folder: files that the referee and children map, what belongs
 /// to one child each, and the homes of the two other processes.
-const SHARED: &str = "shared";
-const CHILDREN: &str = "children";
-const REFEREE: &str = "referee";
-const ZYGOTE: &str = "zygote";
+pub(super) const SHARED: &str = "shared";
+pub(super) const CHILDREN: &str = "children";
+pub(super) const REFEREE: &str = "referee";
+pub(super) const ZYGOTE: &str = "zygote";
 
 /// Creating a context takes a lock of the driver that whoever has the GPU may need as well: the
 /// fewer wait for it, the sooner that one gets it.
-const DOORS: usize = 4;
+const DOORS: usize = 6;
 
 /// One child measures, one is ready, and one is getting ready.
 const DECK: usize = 3;
@@ -305,14 +300,13 @@ impl Plane {
 
     /// A new referee, with the same contract; inputs and answers follow from their seeds.
     pub(super) async fn replace_referee(&self) -> Result<(), EvaluateError> {
-        let mut layouts = self.layouts.lock().await;
         let mut current = self.referee.lock().await;
         let next = current.generation + 1;
         // The old one first: the device may not have room for the inputs of both.
         current.kill().await;
         let (referee, _) = self.starter().open_referee(next).await?;
         *current = referee;
-        layouts.clear();
+        self.layouts.lock().await.clear();
         Ok(())
     }
 
@@ -351,174 +345,6 @@ fn begin_monitor(device: Device) -> (Monitor, Option<String>) {
     match Monitor::begin(index) {
         Ok(monitor) => (monitor, None),
         Err(reason) => (Monitor::default(), Some(reason.to_string())),
-    }
-}
-
-fn zygote_fault(zygote: &Zygote, doing: &str, error: WireError) -> EvaluateError {
-    if let WireError::Refused(remote) = &error
-        && remote.kind == "sandbox"
-    {
-        return EvaluateError::Sandbox { missing: vec![remote.message.clone()] };
-    }
-    EvaluateError::Process {
-        what: format!("the zygote, {doing}"),
-        error: Box::new(error),
-        log: zygote.log().last_lines(6),
-        lost: Some(Lost { part: Part::Zygote, generation: zygote.generation }),
-    }
-}
-
-fn import_roots(target: &Target) -> Vec<&Path> {
-    target.package.iter().map(|package| package.import_root.as_path()).collect()
-}
-
-/// Starts processes with the policies they run under.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Starter<'a> {
-    pub(super) config: &'a PlaneConfig,
-    pub(super) harness: &'a Path,
-    /// The plane's own scratch folder.
-    folder: &'a Path,
-}
-
-impl<'a> Starter<'a> {
-    /// The `generation`-th referee, with the contract open.
-    async fn open_referee(self, generation: u32) -> Result<(Referee, Opened), EvaluateError> {
-        let (scratch, shared) = (self.folder.join(REFEREE), self.folder.join(SHARED));
-        let spawned = self.referee(&scratch, &shared)?;
-        let target = &self.config.target;
-        let device = self.config.device.to_string();
-        let roots = import_roots(target);
-        let limit = self.config.limits.referee;
-        Referee::open(spawned, generation, &target.contract, &device, &shared, &roots, limit).await
-    }
-
-    /// The `generation`-th zygote, ready to fork.
-    async fn greet_zygote(self, generation: u32) -> Result<(Zygote, ZygoteHello), EvaluateError> {
-        let [home, children, shared] =
-            [ZYGOTE, CHILDREN, SHARED].map(|name| self.folder.join(name));
-        // What an earlier one has left behind would disturb every measurement.
-        end_residents(&home).await;
-        let zygote = Zygote::new(self.zygote(&home, &children, &shared)?, generation);
-        let confinement = self
-            .child_confinement(&shared)
-            .map_err(|error| EvaluateError::Sandbox { missing: vec![error.to_string()] })?;
-        let hello = zygote.hello(self.config.device, &confinement, ZYGOTE_START_LIMIT).await;
-        let hello = hello.map_err(|error| zygote_fault(&zygote, "starting", error))?;
-        Ok((zygote, hello))
-    }
-
-    fn referee(self, scratch: &Path, shared: &Path) -> Result<Spawned, EvaluateError> {
-        let contract = &self.config.target.contract;
-        let mut ground = self.ground([scratch, shared]);
-        // A folder for a gpu-mode task, else a file whose folder may hold more of the contract.
-        ground.readable.push(contract.clone());
-        ground.readable.extend(contract.parent().map(Path::to_owned));
-        self.python("referee.py", &Policy::process(&ground), scratch, true)
-    }
-
-    /// It kills its children before it ends, and so must not be killed along with this process.
-    fn zygote(
-        self,
-        scratch: &Path,
-        children: &Path,
-        shared: &Path,
-    ) -> Result<Spawned, EvaluateError> {
-        let policy = Policy::process(&self.ground([scratch, children, shared]));
-        self.python("zygote.py", &policy, scratch, false)
-    }
-
-    /// What a child may do, as the zygote is told.
-    pub(super) fn child_confinement(self, shared: &Path) -> Result<Confinement, SandboxError> {
-        let packages = &self.config.interpreter.paths;
-        let cc = std::env::var_os("CC").map(PathBuf::from);
-        let tools = Toolchain::find(packages, cc.as_deref());
-        let limits = Limits {
-            memory_bytes: self.config.quota.memory_bytes,
-            file_bytes: 512 << 20,
-            open_files: 1024,
-        };
-        Policy::candidate(&self.ground([shared]), &tools).confinement(limits)
-    }
-
-    /// The repository's own test command, in a copy of the checkout.
-    pub(super) fn repository_tests(
-        self,
-        command: &'a [String],
-        checkout: &'a Path,
-        scratch: &'a Path,
-        import_root: &Path,
-    ) -> Result<tokio::process::Command, EvaluateError> {
-        let policy = Policy::process(&self.ground([checkout, scratch]));
-        // Tests must see the torch and triton that the candidate was judged with.
-        let program = match command[0].as_str() {
-            "python" | "python3" => &self.config.interpreter.executable,
-            other => Path::new(other),
-        };
-        let mut environment = self.environment();
-        environment.push(("PYTHONPATH", import_root.as_os_str().to_owned()));
-        Spawn {
-            launcher: &self.config.launcher,
-            policy: &policy,
-            die_with_parent: true,
-            scratch,
-            program,
-            arguments: command[1..].iter().map(Into::into).collect(),
-            directory: checkout,
-            environment,
-        }
-        .command()
-    }
-
-    fn python(
-        self,
-        script: &str,
-        policy: &Policy,
-        scratch: &Path,
-        die_with_parent: bool,
-    ) -> Result<Spawned, EvaluateError> {
-        let script = self.harness.join(script).into_os_string();
-        let flags = ["-I", "-B", "-u"].map(Into::into);
-        Spawn {
-            launcher: &self.config.launcher,
-            policy,
-            die_with_parent,
-            scratch,
-            program: &self.config.interpreter.executable,
-            arguments: flags.into_iter().chain([script]).collect(),
-            directory: scratch,
-            environment: self.environment(),
-        }
-        .connected()
-    }
-
-    pub(super) fn environment(self) -> Vec<(&'static str, std::ffi::OsString)> {
-        let mut environment = vec![
-            ("PYTHONDONTWRITEBYTECODE", "1".into()),
-            // Line numbers in the binary would make equal programs differ.
-            ("TRITON_DISABLE_LINE_INFO", "1".into()),
-            // Compile workers would outlive the referee.
-            ("TORCHINDUCTOR_COMPILE_THREADS", "1".into()),
-        ];
-        if self.config.device == Device::Cpu {
-            environment.push(("TRITON_INTERPRET", "1".into()));
-        }
-        environment
-    }
-
-    /// What every process of the plane reads: Python, its packages, the harness, and the checkout
-    /// of an in-tree target; and what this one writes.
-    fn ground<const N: usize>(self, writable: [&Path; N]) -> Ground {
-        let package = self.config.target.package.as_ref();
-        let readable = package.map(|package| package.repository.clone());
-        Ground {
-            python: self.config.interpreter.paths.clone(),
-            readable: readable.into_iter().chain([self.harness.to_owned()]).collect(),
-            writable: writable.map(Path::to_owned).to_vec(),
-            gpu: self.config.device != Device::Cpu,
-            best_effort: self.config.best_effort,
-            profiler: false,
-        }
     }
 }
 

@@ -148,6 +148,7 @@ impl<'p> Examiner<'p, '_> {
         let plane = self.plane;
         let seeds = self.seeds;
         let seed = seeds[0];
+        self.meet_baseline(seed).await?;
         for &case in cases {
             let name = &plane.contract.cases[case].name;
             let mut worst: f64 = 0.0;
@@ -166,6 +167,21 @@ impl<'p> Examiner<'p, '_> {
             self.try_probes(case, seed).await?;
         }
         self.call_late(seed).await
+    }
+
+    /// One watched call of the baseline: what it does besides answering is no fault of others.
+    async fn meet_baseline(&mut self, seed: u64) -> Result<(), Stop> {
+        let Some(baseline) = self.baseline else { return Ok(()) };
+        let incumbent = self.incumbent.insert(Subject::start(self.plane, baseline).await?);
+        let name = &self.plane.contract.cases[0].name;
+        let question = Question { case: 0, name, seed, probe: None };
+        let posed = self.plane.referee.lock().await.pose(question).await?;
+        let Ok(inputs) = posed else { return Ok(()) };
+        // Whether it answers rightly is not the question here.
+        match answer(incumbent, question, &inputs, Launches::Watched).await {
+            Ok(_) | Err(Miss { stop: Stop::Rejected(_), .. }) => Ok(()),
+            Err(Miss { stop, .. }) => Err(stop),
+        }
     }
 
     /// The inputs of a case changed in one respect each, in the same memory.
@@ -242,7 +258,9 @@ impl<'p> Examiner<'p, '_> {
                 return Ok(0.0);
             }
         };
-        let miss = match answer(&mut self.subject, question, &inputs, Launches::Real).await {
+        // Operators are noticed where nothing else is special.
+        let launches = if about.is_empty() { Launches::Watched } else { Launches::Real };
+        let miss = match answer(&mut self.subject, question, &inputs, launches).await {
             Ok(error) => return Ok(error),
             Err(miss) => miss,
         };
@@ -252,7 +270,7 @@ impl<'p> Examiner<'p, '_> {
         }
         if miss.refused && !binding {
             self.note(format!("the kernel refuses case {}: {}", question.name, rejection.reason));
-        } else if self.baseline_fails(question).await? {
+        } else if self.baseline_fails(question, launches).await? {
             let name = question.name;
             let when = if about.is_empty() { "on its own inputs" } else { about };
             self.note(format!("case {name}, {when}: the baseline is wrong as well"));
@@ -268,7 +286,11 @@ impl<'p> Examiner<'p, '_> {
     }
 
     /// Whether there is a baseline, and it answers wrongly too.
-    async fn baseline_fails(&mut self, question: Question<'_>) -> Result<bool, Stop> {
+    async fn baseline_fails(
+        &mut self,
+        question: Question<'_>,
+        launches: Launches,
+    ) -> Result<bool, Stop> {
         let Some(baseline) = self.baseline else { return Ok(false) };
         let incumbent = match &mut self.incumbent {
             Some(incumbent) => incumbent,
@@ -276,7 +298,7 @@ impl<'p> Examiner<'p, '_> {
         };
         let posed = self.plane.referee.lock().await.pose(question).await?;
         let Ok(inputs) = posed else { return Ok(false) };
-        match answer(incumbent, question, &inputs, Launches::Real).await {
+        match answer(incumbent, question, &inputs, launches).await {
             Ok(_) => Ok(false),
             Err(Miss { stop: Stop::Rejected(_), refused }) => {
                 if !refused && let Some(incumbent) = self.incumbent.take() {

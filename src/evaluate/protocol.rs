@@ -90,6 +90,9 @@ pub(crate) struct Compiled {
     /// What tells its program on this case from others; `None` where that is not known.
     #[serde(default)]
     pub(crate) identity: Option<String>,
+    /// Why something was not compiled.
+    #[serde(default)]
+    pub(crate) skipped: Option<String>,
 }
 
 /// A child's answer to `run`.

@@ -19,6 +19,7 @@ use super::{
     light::Sighting,
     plane::{Device, Plane},
     protocol::{Compared, Compiled, Observed, Ran, Returned},
+    steps::Steps,
     turn::Turn,
     watch::WatchGuard,
     wire::WireError,
@@ -55,6 +56,7 @@ pub(super) struct Subject<'p> {
     pub(super) id: CandidateId,
     pub(super) pace: Pace,
     baseline: bool,
+    pub(super) steps: Steps,
     /// What the first call on each case took.
     first_calls: HashMap<usize, FirstCall>,
 }
@@ -101,20 +103,26 @@ impl<'p> Subject<'p> {
             id: candidate.id.clone(),
             pace: Pace::default(),
             baseline: candidate.parent.is_none(),
+            steps: Steps::default(),
             first_calls: HashMap::new(),
         }
     }
 
     /// Forks a child and imports the candidate there.
     pub(super) async fn start(plane: &'p Plane, candidate: &Candidate) -> Result<Self, Stop> {
+        let (steps, begun) = (Steps::default(), Instant::now());
         let child = plane.fork().await?;
+        steps.note("fork", begun);
         let path = child.scratch().join("candidate.py");
         std::fs::write(&path, candidate.source.as_bytes())
             .map_err(|source| EvaluateError::Scratch { path: path.clone(), source })?;
         let watch = plane.watch.over(child.pid(), child.scratch(), plane.config.quota);
         let mut subject = Self::of(plane, child, watch, candidate);
+        subject.steps = steps;
         let request = load_request(plane, &path);
+        let begun = Instant::now();
         let loaded = subject.child.load(request, plane.config.limits.import).await;
+        subject.steps.note("load", begun);
         match loaded {
             Ok(loaded) => {
                 tracing::debug!(candidate = %subject.id, kernels = ?loaded.kernels, "loaded");
@@ -163,7 +171,10 @@ impl<'p> Subject<'p> {
     /// Ends the child.
     pub(super) async fn end(self) {
         drop(self.watch);
+        let begun = Instant::now();
         self.plane.discard(self.child).await;
+        self.steps.note("end", begun);
+        tracing::debug!(candidate = %self.id, steps = %self.steps.json(), "evaluated");
     }
 
     pub(super) async fn measure(
@@ -175,11 +186,15 @@ impl<'p> Subject<'p> {
             if fidelity.start_in_turn { None } else { Some(self.stand_ready(fidelity).await?) };
         let mut baseline = match fidelity.rounds {
             Some(rounds) if rounds.paired => {
-                self.plane.borrow_baseline(&fidelity.cases, fidelity.seeds[0]).await
+                let seed = fidelity.seeds[0];
+                self.plane.borrow_baseline(&self.id, &fidelity.cases, seed).await
             }
             _ => None,
         };
+        let begun = Instant::now();
         let turn = self.plane.turn.take().await;
+        self.steps.note("wait for the turn", begun);
+        let begun = Instant::now();
         let result = self.measure_in_turn(fidelity, baseline.as_mut(), findings).await;
         // Nothing of this candidate may still run when the next one is timed.
         self.child.kill();
@@ -187,10 +202,11 @@ impl<'p> Subject<'p> {
             baseline.rest().await;
         }
         findings.gpu_seconds = turn.seconds();
+        self.steps.note("turn", begun);
         drop::<Turn>(turn);
         drop(on_deck);
         if let Some(baseline) = baseline {
-            baseline.give_back().await;
+            baseline.put_back().await;
         }
         result
     }
@@ -204,17 +220,26 @@ impl<'p> Subject<'p> {
     ) -> Result<Option<SemaphorePermit<'p>>, Stop> {
         let (case, seed) = (fidelity.cases[0], fidelity.seeds[0]);
         let plane = self.plane;
+        let layout = plane.layout(case, seed).await?;
         if plane.config.device == Device::Cpu {
-            self.attach(case, seed).await?;
+            self.attach(&layout).await?;
             return Ok(None);
         }
+        let begun = Instant::now();
         let door = plane.doors.acquire().await.ok();
-        self.attach(case, seed).await?;
+        self.steps.note("wait for a door", begun);
+        let begun = Instant::now();
+        self.attach(&layout).await?;
+        self.steps.note("attach", begun);
         drop(door);
+        let begun = Instant::now();
         let permit = plane.deck.acquire().await.ok();
-        let layout = plane.layout(case, seed).await?;
+        self.steps.note("wait for the deck", begun);
         let limit = plane.config.limits.call;
-        match self.child.prepare(&layout, fidelity.timing.flush_bytes, limit).await {
+        let begun = Instant::now();
+        let prepared = self.child.prepare(&layout, fidelity.timing.flush_bytes, limit).await;
+        self.steps.note("prepare", begun);
+        match prepared {
             // It is there to save time; what really fails fails again in the call.
             Ok(_) | Err(WireError::Refused(_)) => Ok(permit),
             Err(error) => Err(self.blame(Stage::Start, error).await),
@@ -229,7 +254,8 @@ impl<'p> Subject<'p> {
     ) -> Result<(), Stop> {
         if fidelity.start_in_turn {
             // Apart from the first call, whose time is reported.
-            self.attach(fidelity.cases[0], fidelity.seeds[0]).await?;
+            let inputs = self.inputs(fidelity.cases[0], fidelity.seeds[0]).await?;
+            self.attach(&inputs).await?;
         }
         for &case in &fidelity.cases {
             self.measure_case(case, fidelity, baseline.as_deref_mut(), findings).await?;
@@ -289,6 +315,7 @@ impl<'p> Subject<'p> {
             let started = Instant::now();
             match self.child.compile(request, limit).await {
                 Ok(compiled) => {
+                    self.steps.note("compile", started);
                     self.first_calls.entry(case).or_default().compile = started.elapsed();
                     built.add(compiled);
                 }
@@ -299,10 +326,9 @@ impl<'p> Subject<'p> {
     }
 
     /// Creates the device context, opens the buffers of a case and warms up torch and Triton.
-    pub(super) async fn attach(&mut self, case: usize, seed: u64) -> Result<(), Stop> {
-        let layout = self.plane.layout(case, seed).await?;
+    async fn attach(&mut self, inputs: &Value) -> Result<(), Stop> {
         let limit = self.plane.config.limits.call;
-        match self.child.attach(&layout, &self.call, limit).await {
+        match self.child.attach(inputs, &self.call, limit).await {
             // Where sizes depend on the seed the buffers may be others by now, which is no fault of
             // the candidate's; what really fails fails again in the call.
             Ok(_) | Err(WireError::Refused(_)) => Ok(()),
@@ -324,6 +350,7 @@ impl<'p> Subject<'p> {
                 Ok(ran) => ran,
                 Err(error) => return Err(self.blame(Stage::Call { case: &name }, error).await),
             };
+            self.steps.note("run", started);
             self.first_calls.entry(case).or_default().run.get_or_insert(started.elapsed());
             for note in &ran.notes {
                 tracing::debug!(candidate = %self.id, case = name, note, "note of the child");
@@ -367,8 +394,11 @@ impl<'p> Subject<'p> {
     }
 
     pub(super) async fn inputs(&self, case: usize, seed: u64) -> Result<Value, EvaluateError> {
+        let begun = Instant::now();
         let mut referee = self.plane.referee.lock().await;
-        referee.inputs(case, &self.plane.contract.cases[case], seed).await
+        let inputs = referee.inputs(case, &self.plane.contract.cases[case], seed).await;
+        self.steps.note("inputs", begun);
+        inputs
     }
 
     pub(super) async fn compare(
@@ -380,7 +410,9 @@ impl<'p> Subject<'p> {
     ) -> Result<f64, Stop> {
         let name = &self.plane.contract.cases[case];
         let mut referee = self.plane.referee.lock().await;
+        let begun = Instant::now();
         let compared: Compared = referee.compare(case, name, seed, returned, gradients).await?;
+        self.steps.note("compare", begun);
         if compared.pass {
             return Ok(compared.error.unwrap_or(0.0));
         }

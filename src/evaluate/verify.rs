@@ -4,13 +4,14 @@
 use std::time::Instant;
 
 use super::{
+    course::Rounds,
     error::EvaluateError,
     field::Field,
     judge::Stop,
     plane::Plane,
     probes::ProofPlan,
     protocol::Timing,
-    race::{Rounds, Times, log_ratios},
+    race::{Times, log_ratios},
     statistics::{median, noise_floor, weighted_ratio},
     supervision::Trial,
 };
@@ -29,6 +30,8 @@ pub struct VerifyPlan {
     pub rounds: u32,
     /// Rounds of a case that are made even when time runs out.
     pub least_rounds: u32,
+    /// Rounds of a case after which its interval may end the race.
+    pub decisive_rounds: u32,
     /// After these seconds a case gets no further rounds.
     pub case_seconds: f64,
     /// Whether eager PyTorch and `torch.compile` are timed as well.
@@ -63,11 +66,12 @@ impl Plane {
         let mut trial = Trial::begin(self).await;
         let (raced, mut measured) = loop {
             let mut measured = Measured::default();
-            let raced = self.race(candidate, baseline, plan, &mut measured).await;
+            let raced = Box::pin(self.race(candidate, baseline, plan, &mut measured)).await;
             if let Some(settled) = trial.settle(raced).await {
                 break (settled, measured);
             }
         };
+        drop(trial);
         let mut verdict = match raced {
             Ok(()) => Verdict::Accepted,
             Err(Stop::Rejected(rejection)) => Verdict::Rejected(rejection),
@@ -79,6 +83,12 @@ impl Plane {
             && let Some(rejection) = performance(vs_baseline, &comparisons, plan)
         {
             verdict = Verdict::Rejected(rejection);
+        }
+        if verdict == Verdict::Accepted {
+            match self.check_archs(candidate).await? {
+                Ok(notes) => measured.notes.extend(notes),
+                Err(rejection) => verdict = Verdict::Rejected(rejection),
+            }
         }
         if verdict == Verdict::Accepted
             && let Some(outcome) = self.run_repository_tests(candidate).await?
@@ -191,6 +201,7 @@ impl VerifyPlan {
         Rounds {
             most: self.rounds,
             least: self.least_rounds,
+            decisive: self.decisive_rounds,
             seconds: self.case_seconds,
             gamma: self.gamma,
             paired: true,
@@ -266,6 +277,7 @@ mod tests {
             timing: Timing { warmup: 1, repeat: 3, enough_us: 1_000_000, flush_bytes: 0 },
             rounds: 15,
             least_rounds: 5,
+            decisive_rounds: 7,
             case_seconds: 10.0,
             with_pytorch: false,
             gamma: 1.03,

@@ -171,16 +171,16 @@ pub struct Evaluation {
 pub struct Observed {
     /// From the request to compile to the answer of the first call, that is compilation, loading
     /// and autotuning, milliseconds; the longest over the cases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub first_call_ms: Option<f64>,
     /// Most device memory that a call took besides its inputs, its outputs included, bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub extra_memory_bytes: Option<u64>,
     /// Whether calls on the same inputs gave the same bits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub repeatable: Option<bool>,
     /// How accesses outside of tensors were looked for, and that none was found; or why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub bounds: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! Floor 2: the words every other floor speaks. Plain data, no I/O.
 
+mod arch;
 mod candidate;
 mod case;
 mod ceilings;
@@ -13,6 +14,7 @@ pub mod roofline;
 pub mod syntax;
 mod target;
 
+pub use arch::{Arch, NoArch};
 pub use candidate::{Candidate, CandidateId, Move};
 pub use case::Case;
 pub use ceilings::{Bound, CeilingMethod, Ceilings, Headroom, Limiter, Precision, Work};

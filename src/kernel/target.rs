@@ -4,6 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+use super::Arch;
+
 /// The callable that a contract calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -44,4 +46,7 @@ pub struct Target {
     pub rules: Vec<String>,
     /// The repository's own test command, which must pass on the winner.
     pub tests: Option<Vec<String>>,
+    /// Further architectures that the winner must compile for.
+    #[serde(default)]
+    pub archs: Vec<Arch>,
 }

@@ -39,6 +39,7 @@ pub(super) fn clean(report: &Report) -> Report {
     for row in &mut clean.candidates {
         fields.extend([&mut row.id, &mut row.origin]);
         fields.extend(row.parent.iter_mut().chain(&mut row.reason));
+        fields.extend(&mut row.same_program_as);
     }
     for finding in &mut clean.audit.passed {
         fields.extend([&mut finding.mutant, &mut finding.case, &mut finding.advice]);
@@ -55,6 +56,8 @@ pub(super) fn clean(report: &Report) -> Report {
     if let Some(best) = &mut clean.best {
         fields.extend([&mut best.id, &mut best.file, &mut best.patch]);
         fields.extend(&mut best.moves);
+        fields.extend(best.build.iter_mut().map(|kernel| &mut kernel.kernel));
+        fields.extend(best.observed.iter_mut().filter_map(|observed| observed.bounds.as_mut()));
     }
     for row in &mut clean.cases {
         row.params = map(&row.params);

@@ -14,6 +14,7 @@ mod format;
 mod highlight;
 pub mod html;
 pub mod json;
+mod known;
 mod light;
 pub mod markdown;
 mod model;

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kernel::{Bound, Ceilings, Diagnosis, Gate, Headroom, Profile, Ratio};
+use crate::kernel::{
+    Bound, BuildFacts, Ceilings, Diagnosis, Gate, Headroom, Observed, Profile, Ratio,
+};
 
 pub const SCHEMA: u32 = 1;
 
@@ -119,10 +121,10 @@ pub struct CaseRow {
     #[serde(default)]
     pub headroom: Option<Headroom>,
     /// Rounds that the interval rests on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub rounds: Option<u32>,
     /// What noise alone does between two rounds, as a share: median |log ratio| of the baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub noise: Option<f64>,
 }
 
@@ -140,6 +142,9 @@ pub struct CandidateRow {
     pub rung: Option<usize>,
     pub latency_us: Option<f64>,
     pub score: Option<f64>,
+    /// The candidate whose measurement this one shares: both are the same program.
+    #[serde(default)]
+    pub same_program_as: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,4 +222,10 @@ pub struct BestInfo {
     /// Relative to the output folder.
     pub file: String,
     pub patch: String,
+    /// Its kernels, as the compiler made them.
+    #[serde(default)]
+    pub build: Vec<BuildFacts>,
+    /// What is known of it besides.
+    #[serde(default)]
+    pub observed: Option<Observed>,
 }

@@ -62,6 +62,15 @@ pub(super) fn tried(report: &Report) -> usize {
     report.candidates.iter().filter(counts).count()
 }
 
+/// The verdict on a candidate, and whose measurement it rests on if not its own.
+pub(super) fn verdict(row: &CandidateRow) -> String {
+    let word = word(row.verdict);
+    match &row.same_program_as {
+        Some(other) => format!("{word}, same program as {}", super::format::short_id(other)),
+        None => word.to_owned(),
+    }
+}
+
 /// The word for a verdict in a table.
 pub(super) fn word(verdict: CandidateVerdict) -> &'static str {
     match verdict {

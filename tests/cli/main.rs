@@ -7,6 +7,7 @@
 
 mod support;
 
+mod bench;
 mod calibrate;
 mod cheats;
 mod configuration;

@@ -24,6 +24,7 @@ const FIELDS: &[(&str, &[&str])] = &[
             "trajectory",
             "budget",
             "audit",
+            "profile",
             "warnings",
             "best",
         ],
@@ -51,11 +52,24 @@ const FIELDS: &[(&str, &[&str])] = &[
             "high",
             "bound",
             "headroom",
+            "rounds",
+            "noise",
         ],
     ),
     (
         "/candidates/0",
-        &["id", "parent", "move", "verdict", "gate", "reason", "rung", "latency_us", "score"],
+        &[
+            "id",
+            "parent",
+            "move",
+            "verdict",
+            "gate",
+            "reason",
+            "rung",
+            "latency_us",
+            "score",
+            "same_program_as",
+        ],
     ),
     ("/trajectory/0", &["wall_seconds", "speedup", "candidate"]),
     (
@@ -71,7 +85,8 @@ const FIELDS: &[(&str, &[&str])] = &[
         ],
     ),
     ("/audit", &["checked", "passed"]),
-    ("/best", &["id", "moves", "file", "patch"]),
+    ("/profile", &["baseline", "best", "note"]),
+    ("/best", &["id", "moves", "file", "patch", "build", "observed"]),
 ];
 
 fn assert_schema_1(report: &Value) {
@@ -106,6 +121,8 @@ fn a_kernel_becomes_faster_and_everything_is_there_to_check_it() {
     assert_eq!(ids.len(), measured.len());
     assert_eq!(candidates.iter().filter(|c| c["verdict"] == "winner").count(), 1);
     assert_eq!(report["device"]["kind"], "cpu");
+    let note = report["profile"]["note"].as_str().unwrap();
+    assert!(note.contains("the cpu device has no hardware counters"), "{note}");
     for name in ["out/report.md", "out/report.html"] {
         assert!(desk.read(name).contains("compilation for a GPU was not checked"), "{name}");
     }
@@ -125,7 +142,7 @@ fn a_kernel_becomes_faster_and_everything_is_there_to_check_it() {
     // The same gates accept it again, in new processes.
     let bench = ["bench", "out/best.py", "--test", "test.py", "--against", "kernel.py"];
     let benched = desk.run(desk.kernelbrain(&[&bench[..], &["--device", "cpu"]].concat()));
-    benched.exits_with(0).says("the baseline (");
+    benched.exits_with(0).says("× the baseline");
 
     // The reports for people say the same.
     let id = report["run"]["id"].as_str().unwrap().to_owned();

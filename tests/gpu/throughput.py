@@ -3,16 +3,21 @@
     python3 tests/gpu/throughput.py BINARY KERNEL TEST --candidates 200 --fresh 3 --out throughput.json
 
 Ours: `kernelbrain optimize` with a ladder whose rung 0 is the default one; counted are the distinct
-candidates that were launched, compared by the referee and timed between the first debit and the last
-evaluation of rung 0, as the journal recorded them. Fresh processes: for each of a few candidates one
+programs that were launched, compared by the referee and timed between the first debit and the last
+evaluation of rung 0, as the journal recorded them; a candidate that shares another's measurement, being
+the same program, is not counted. `steps_ms` has the median and the 90th percentile of each step of these
+evaluations, those under `turn` while the GPU was held. Fresh processes: for each of a few candidates one
 process that imports, makes the inputs on the GPU and compares, and a second that times candidate,
 eager and torch.compile, the way agents without a fork server do.
 """
 import argparse
 import datetime
 import json
+import os
 import pathlib
+import re
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -57,6 +62,31 @@ def instant(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
+def steps(log):
+    """Milliseconds by step, of evaluations that stood ready before their turn: those of rung 0."""
+    before, turn = {}, {}
+    for found in re.finditer(r"steps=(\[\[.*?\]\])", re.sub(r"\x1b\[[0-9;]*m", "", log)):
+        made = json.loads(found.group(1))
+        if "attach" not in [name for name, _ in made]:
+            continue
+        part, seen = before, {}
+        for name, ms in made:
+            seen[name] = seen.get(name, 0) + 1
+            label = name if seen[name] == 1 else f"{name} {seen[name]}"
+            part.setdefault(label, []).append(ms)
+            if name == "wait for the turn":
+                part = turn
+            elif name == "turn":
+                part = before
+
+    def summary(times):
+        ordered = {name: sorted(values) for name, values in times.items()}
+        return {name: {"median": statistics.median(v), "p90": v[int(0.9 * (len(v) - 1))], "count": len(v)}
+                for name, v in ordered.items()}
+
+    return {"before_and_after": summary(before), "turn": summary(turn)}
+
+
 def ours(arguments, folder):
     config, database = folder / "kernelbrain.toml", folder / "runs.db"
     config.write_text(LADDER)
@@ -68,10 +98,14 @@ def ours(arguments, folder):
     if arguments.children:
         command += ["--children", str(arguments.children)]
     started = time.monotonic()
-    subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
+    environment = {**os.environ, "KERNELBRAIN_LOG": "kernelbrain::evaluate=debug"}
+    ran = subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                         env=environment, errors="replace")
+    if ran.returncode:
+        sys.exit("\n".join(ran.stderr.splitlines()[-20:]))
     whole = time.monotonic() - started
     rows = sqlite3.connect(database).execute("SELECT recorded_at, kind, body FROM events ORDER BY seq").fetchall()
-    begun, ended, accepted, rejected, turn, wall = [], [], 0, {}, 0.0, 0.0
+    begun, ended, accepted, shared, rejected, turn, wall = [], [], 0, 0, {}, 0.0, 0.0
     for at, kind, body in rows:
         body = json.loads(body)
         if kind == "debited" and body["rung"] == 0:
@@ -81,7 +115,9 @@ def ours(arguments, folder):
             ended.append(at)
             turn += evaluation["cost"]["gpu_seconds"]
             wall += evaluation["cost"]["wall_seconds"]
-            if evaluation["verdict"] == "accepted":
+            if evaluation.get("same_program_as"):
+                shared += 1
+            elif evaluation["verdict"] == "accepted":
                 accepted += 1
             else:
                 rejected[evaluation["gate"]] = rejected.get(evaluation["gate"], 0) + 1
@@ -89,6 +125,7 @@ def ours(arguments, folder):
     report = json.loads((folder / "out" / "report.json").read_text())
     return {
         "candidates_measured": accepted,
+        "candidates_sharing_a_measurement": shared,
         "candidates_rejected": rejected,
         "seconds": seconds,
         "candidates_a_minute": 60 * accepted / seconds,
@@ -96,6 +133,7 @@ def ours(arguments, folder):
         "gpu_turn_share": turn / seconds,
         "seconds_an_evaluation": wall / max(1, len(ended)),
         "whole_run_seconds": whole,
+        "steps_ms": steps(ran.stderr),
         "device": report["device"],
     }
 

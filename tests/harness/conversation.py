@@ -83,9 +83,9 @@ class Referee:
 class Call:
     """The inputs of a case as a candidate sees them."""
 
-    def __init__(self, referee, case=0, seed=1):
-        self.referee, self.case, self.seed = referee, case, seed
-        self.inputs = referee.ask("inputs", case=case, seed=seed)
+    def __init__(self, referee, case=0, seed=1, probe=None):
+        self.referee, self.case, self.seed, self.probe = referee, case, seed, probe
+        self.inputs = referee.ask("inputs", case=case, seed=seed, probe=probe)
         self._memory = {b["buffer"]: buffers.open_buffer(b, "cpu").memory for b in self.inputs["buffers"]}
         self.arguments = [codec.decode_argument(a, self.tensor) for a in self.inputs["arguments"]]
         named = self.inputs["parameters"].items()
@@ -113,7 +113,8 @@ class Call:
         return self.ask_compare(returned, told)
 
     def ask_compare(self, returned, gradients=None):
-        return self.referee.ask("compare", case=self.case, seed=self.seed, returned=returned, gradients=gradients)
+        question = {"case": self.case, "seed": self.seed, "probe": self.probe}
+        return self.referee.ask("compare", **question, returned=returned, gradients=gradients)
 
 
 def describe(tensor):

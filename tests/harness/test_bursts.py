@@ -136,7 +136,7 @@ def kernel_function(x):
             child.ask("time", call=NATIVE, timing=plan())
         self.assertIn("must be a plain torch.Tensor", caught.exception.message)
 
-    def test_a_list_that_fills_itself_when_it_is_read_gives_what_it_holds(self):
+    def test_a_list_that_fills_itself_when_it_is_read_is_no_answer(self):
         child = self.candidate(
             """
 class Late(list):
@@ -149,9 +149,10 @@ def kernel_function(x):
 """
         )
         cases = self.cases()
-        _, timed = self.burst(child, cases)
-        _, answer = self.deliver(child, cases, timed["kept"][0])
-        self.assertEqual(answer["returned"], [])
+        child.ask("ready", sets=[case.request() for case in cases], call=NATIVE, timing=plan())
+        with self.assertRaises(Refused) as caught:
+            child.ask("time", call=NATIVE, timing=plan())
+        self.assertIn("which is no plain list", caught.exception.message)
 
     def test_what_a_burst_takes_without_its_calls_is_less_and_can_be_asked_for(self):
         import time

@@ -17,7 +17,7 @@ CPU = torch.device("cpu")
 
 def small_pieces():
     pieces = mock.patch.object(agreement, "_CHUNK", 2 * fused.STRETCH)
-    return pieces, mock.patch.object(fingerprint, "_CHUNK", fused.STRETCH), mock.patch.dict(fingerprint._weights, clear=True)
+    return pieces, mock.patch.object(fused, "_WORTH_IT", 1), mock.patch.object(fingerprint, "_CHUNK", fused.STRETCH), mock.patch.dict(fingerprint._weights, clear=True)
 
 
 class InOnePass(unittest.TestCase):
@@ -37,13 +37,22 @@ class InOnePass(unittest.TestCase):
         def forgets_the_order(words, weights):
             return int((words * weights[:1]).sum())
 
-        with mock.patch.dict(fused._trusted, clear=True):
-            fused.prepare(
-                CPU,
-                lambda _, dtype, device: agreement.agrees_in_one_pass(forgets_nan, dtype, device),
-                lambda _, device: fingerprint.agrees_in_one_pass(forgets_the_order, device),
-            )
-            self.assertEqual(fused._trusted[CPU], set())
+        def fails(*_arguments):
+            raise RuntimeError("no compiler")
+
+        numbers, words = torch.ones(9), torch.ones(9, dtype=torch.int64)
+        ratios, sums = agreement.agrees_in_one_pass, fingerprint.agrees_in_one_pass
+        for checks, trusted in (
+            ((lambda _, *rest: ratios(forgets_nan, *rest), lambda _, device: sums(forgets_the_order, device)), False),
+            ((fails, fails), False),
+            ((ratios, sums), True),
+        ):
+            with mock.patch.dict(fused._trusted, clear=True), mock.patch.dict(fused._checks, clear=True):
+                self.assertFalse(fused.compares(numbers, numbers))
+                fused._trusted.clear()
+                fused.enable(CPU, *checks)
+                self.assertEqual((fused.compares(numbers, numbers), fused.sums(words)), (trusted, trusted))
+                self.assertFalse(fused.compares(numbers, numbers.double()))
 
     def test_verdicts_are_the_same(self):
         wanted = torch.randn(3 * fused.STRETCH + 7, generator=torch.Generator().manual_seed(1))
@@ -53,7 +62,7 @@ class InOnePass(unittest.TestCase):
         close = wanted * (1 + 1e-3)
         for got in (wanted, wrong, close):
             ours = agreement.deviation(got, wanted, 1e-2, 1e-3)
-            with mock.patch.dict(fused._trusted, {CPU: {torch.float32, torch.int64}}, clear=True):
+            with mock.patch.dict(fused._trusted, {(CPU, torch.float32): True, (CPU, torch.int64): True}, clear=True):
                 theirs = agreement.deviation(got, wanted, 1e-2, 1e-3)
             self.assertEqual((theirs.off, theirs.worst, theirs.unwritten), (ours.off, ours.worst, ours.unwritten))
             self.assertTrue(theirs.error == ours.error or math.isclose(theirs.error, ours.error, rel_tol=1e-5))
@@ -62,7 +71,7 @@ class InOnePass(unittest.TestCase):
         for size in (0, 3, 8, 8 * fused.STRETCH + 24, 16 * fused.STRETCH + 3):
             memory = torch.randint(0, 256, (size,), dtype=torch.uint8, generator=torch.Generator().manual_seed(size))
             ours = fingerprint.fingerprint(memory)
-            with mock.patch.dict(fused._trusted, {CPU: {torch.int64}}, clear=True):
+            with mock.patch.dict(fused._trusted, {(CPU, torch.int64): True}, clear=True):
                 self.assertEqual(fingerprint.fingerprint(memory), ours)
 
 

@@ -210,6 +210,16 @@ class Compiling(unittest.TestCase):
         self.assertIn("shared memory", refusal.message)
         self.assertIn(str(227 << 10), refusal.message)
 
+    def test_another_architecture_has_limits_of_its_own(self):
+        arguments = tensor("bfloat16", 512, 512), tensor("bfloat16", 512, 512)
+        large = PRODUCT.replace("((32, 4, 2), (64, 4, 3), (256, 8, 8))", "((128, 4, 5),)")
+        self.compile(large, *arguments)
+        self.assertEqual(self.child.ask("compile", inputs=inputs(*arguments), call=NATIVE, capability=[8, 0])["skipped"], None)
+        with self.assertRaises(Refused) as caught:
+            self.child.ask("compile", inputs=inputs(*arguments), call=NATIVE, capability=[8, 6])
+        self.assertEqual(caught.exception.kind, "compile")
+        self.assertIn(str(99 << 10), caught.exception.message)
+
     def test_what_needs_values_is_left_to_the_real_call(self):
         asking = ROWS.replace("    out = ", "    assert x.sum().item() > 0\n    out = ")
         compiled = self.compile(asking, tensor("bfloat16", 64, 5000))

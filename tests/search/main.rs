@@ -6,6 +6,7 @@
 )]
 
 mod budgets;
+mod diagnoses;
 mod funnel;
 mod order;
 mod outcomes;

@@ -23,6 +23,7 @@ pub(crate) struct Ran {
     pub(crate) outcome: Result<Outcome, SearchError>,
     pub(crate) state: State,
     pub(crate) lab: Lab,
+    pub(crate) moves: Moves,
     pub(crate) events: Vec<Event>,
 }
 
@@ -73,7 +74,7 @@ impl Run {
             })
             .await;
         let state = search.state().clone();
-        Ran { outcome, state, lab: self.lab, events: self.journal.events }
+        Ran { outcome, state, lab: self.lab, moves: self.moves, events: self.journal.events }
     }
 }
 

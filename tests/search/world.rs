@@ -9,8 +9,8 @@ use std::{
 use async_trait::async_trait;
 use kernelbrain::{
     kernel::{
-        Candidate, Case, CaseMeasurement, Cost, Evaluation, Gate, Move, Ratio, Rejection, Verdict,
-        Verification,
+        BottleneckClass, Candidate, Case, CaseMeasurement, Cost, Diagnosis, Evaluation, Gate, Move,
+        Ratio, Rejection, Verdict, Verification,
     },
     search::{
         Event, Plan,
@@ -75,6 +75,8 @@ pub(crate) struct Nature {
     pub(crate) refuted: Vec<String>,
     /// Every verification fails.
     pub(crate) all_refuted: bool,
+    /// The rung on which evaluations are profiled; their only finding is the source.
+    pub(crate) profiled_on: Option<usize>,
     /// Costs of an evaluation on each rung, and of a verification last.
     pub(crate) seconds: Vec<f64>,
 }
@@ -89,6 +91,7 @@ impl Default for Nature {
             broken_baseline: false,
             refuted: Vec::new(),
             all_refuted: false,
+            profiled_on: None,
             seconds: vec![0.1, 0.3, 1.0, 4.0],
         }
     }
@@ -147,8 +150,14 @@ impl Nature {
             cases: if rejection.is_none() { cases.collect() } else { Vec::new() },
             verdict: rejection.map_or(Verdict::Accepted, Verdict::Rejected),
             build: Vec::new(),
-            diagnosis: None,
             disturbed: 0,
+            diagnosis: (self.profiled_on == Some(job.rung)).then(|| Diagnosis {
+                class: BottleneckClass::Latency,
+                findings: vec![source.to_owned()],
+                suggestions: Vec::new(),
+                details: Vec::new(),
+                amplification: None,
+            }),
             profiling: None,
             cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
             same_program_as: None,
@@ -288,18 +297,34 @@ pub(crate) struct Moves {
     pub(crate) slow: usize,
     /// Answers come from outside and are not there.
     pub(crate) awaited: bool,
+    /// For each request the source that it is about, and the finding that came with it.
+    pub(crate) asked: Vec<(String, Option<String>)>,
     tickets: HashMap<Ticket, (Vec<Proposal>, usize)>,
     next_ticket: u64,
 }
 
 impl Moves {
     pub(crate) fn new(seeds: usize, children: usize) -> Self {
-        Self { seeds, children, slow: 0, awaited: false, tickets: HashMap::new(), next_ticket: 0 }
+        Self {
+            seeds,
+            children,
+            slow: 0,
+            awaited: false,
+            asked: Vec::new(),
+            tickets: HashMap::new(),
+            next_ticket: 0,
+        }
     }
 }
 
 impl Generator for Moves {
     fn submit(&mut self, request: Request) -> Ticket {
+        let (about, diagnosis) = match &request {
+            Request::Seeds { baseline, diagnosis, .. } => (baseline, diagnosis),
+            Request::Children { parent, evaluation, .. } => (parent, &evaluation.diagnosis),
+        };
+        let finding = diagnosis.as_ref().map(|diagnosis| diagnosis.findings[0].clone());
+        self.asked.push((about.source.to_string(), finding));
         let (parent, prefix, count) = match request {
             Request::Seeds { baseline, at_most, .. } => {
                 (baseline.id, "seed".to_owned(), self.seeds.min(at_most))

@@ -42,7 +42,7 @@ class Contents:
         self.input_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in self._labelled)
         self._fingerprints = self._known_answer = None
         self._destinations = set()
-        self._scales, self._truth = {}, None
+        self._scales, self._truth, self._neighbour = {}, None, None
 
     def _made(self):
         contract, case = self._contract, self.case
@@ -68,9 +68,16 @@ class Contents:
             self._problem = problem
         return self._problem
 
+    def neighbour(self):
+        """The argument tensors of the next seed."""
+        if self._neighbour is None:
+            made = self._contract.make(self.case, self.seed + 1)
+            self._neighbour = [tensor.detach() for tensor in flatten(made.arguments)]
+        return self._neighbour
+
     def give_up_inputs(self):
         _ = self.fingerprints  # to know them again
-        self._problem, self._labelled = None, None
+        self._problem, self._labelled, self._neighbour = None, None, None
 
     @property
     def fingerprints(self):
@@ -89,6 +96,7 @@ class Contents:
 
     def size(self):
         tensors = [tensor for _, tensor in self._labelled or []]
+        tensors += self._neighbour or []
         tensors += self._known_answer.tensors() if self._known_answer is not None else []
         tensors += self._truth if self._has_truth() else []
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors if tensor is not None)

@@ -23,6 +23,7 @@ class Binder:
 
     def __init__(self, candidate):
         self._candidate = candidate
+        self.path = candidate.path
         self._built = None, None
 
     def bind(self, inputs, tensor_of, device):

@@ -11,7 +11,7 @@ import random
 import torch
 
 from . import codec, timing
-from .calling import Caller, gradients_of, outputs_of, require_plain
+from .calling import Caller, gradients_of, outputs_of, require_plain, require_plain_nest
 from .poison import poison_freed_blocks
 from .wire import Failure
 
@@ -112,6 +112,7 @@ class BurstCaller(Caller):
         """What the last burst took besides its calls: the same once more without them. The parent's clock is what
         matters here, so that nothing is told."""
         ready, stopwatch = self._open(plan)
+        self._witness.begin()
         spares, kept = self._spares(), self._kept[0] if self._kept else None
         for number, copied in enumerate(self._steps):
             if number >= _len(ready.sets):
@@ -122,6 +123,7 @@ class BurstCaller(Caller):
                     _copy(spare, source)
                 for tensor in kept.outputs:
                     self._describe(tensor, ready.bound[kept.at])
+        self._witness.look()
         self._synchronize()
         return {}
 
@@ -156,6 +158,7 @@ class BurstCaller(Caller):
     def _keep(self, number, at, result, call):
         """Looks at what a call returned and, drawn evenly among the calls so far, copies it."""
         bound = self._ready.bound[at]
+        require_plain_nest(result)
         outputs = outputs_of(result, bound, call)
         for tensor in outputs:
             require_plain(tensor)

@@ -1,7 +1,10 @@
 """Calling a candidate once, with everything observed."""
+import contextlib
+
 import torch
 
 from . import codec, observing, readiness
+from .arithmetic import Arithmetic
 from .buffers import OutOfMemory, open_buffer
 from .conduct import Conduct, addresses, went_on, write_late
 from .launches import Launches
@@ -71,25 +74,29 @@ class Caller:
             readiness.load(binaries, self._device)
         return {}
 
-    def run(self, inputs, call, muted=False, late=False):
+    def run(self, inputs, call, muted=False, late=False, watched=False):
         """One call: {"returned", "gradients", "launched", "observed"}. With `muted` its launches do nothing; with
-        `late` the caller's stream writes the inputs only while the call is made."""
+        `late` the caller's stream writes the inputs only while the call is made; with `watched` torch's operators
+        are noticed."""
         bound = self._bind(inputs)
         reserved, self._reserved = self._reserved, False  # what a call leaves behind is not as it was
         with poisoned(self._device, inputs["outputs"], reserved), Launches(muted) as launches:
             if late:
-                floating = [t for t in codec.flatten(bound.arguments) if t.is_floating_point() and t.numel()]
-                write_late(floating, self._device)
+                write_late(codec.flatten(bound.arguments), self._device)
             with torch.set_grad_enabled(bool(call["grads"])):
                 self._conduct.begin(bound)
                 self._witness.begin()
-                result = bound.call()
+                watch = Arithmetic(self._binder.path, codec.flatten(bound.arguments)) if watched else None
+                with watch or contextlib.nullcontext():
+                    result = bound.call()
+                require_plain_nest(result)
                 # Muting replaces functions itself.
                 observed = [] if muted else self._witness.look()
             outputs = codec.flatten(result)
             for tensor in outputs:
                 require_plain(tensor)
             observed += self._conduct.end(outputs, bound)
+            observed += watch.found if watch else []
             # The caller's stream only: who works elsewhere must have made this one wait.
             self._synchronize_stream()
         answer, differentiable = self._deliver(result, bound, inputs, call)
@@ -230,6 +237,20 @@ def outputs_of(result, bound, call):
     if result is not None:
         return codec.flatten(result)
     return [tensor for at in call["mutates"] for tensor in codec.flatten(bound.arguments[at])]
+
+
+_NESTS = ((tuple, "__iter__"), (list, "__iter__"), (dict, "values"))
+
+
+def require_plain_nest(value):
+    """A tuple of a class of its own can compute when it is iterated over."""
+    for kind, reading in _NESTS:
+        if isinstance(value, kind):
+            if getattr(type(value), reading) is not getattr(kind, reading):
+                raise Failure("integrity", f"the call returned a {type(value).__module__}.{type(value).__qualname__},"
+                                           f" which is no plain {kind.__name__}: it may compute when it is looked at")
+            for item in getattr(kind, reading)(value):
+                require_plain_nest(item)
 
 
 def require_plain(tensor):

@@ -63,8 +63,8 @@ class Child:
         return self._guarded(lambda: self._caller.prepare(inputs, self._binaries, further))
 
     def run(self, request):
-        muted, late = request.get("muted", False), request.get("late", False)
-        answer = self._guarded(lambda: self._caller.run(request["inputs"], request["call"], muted, late))
+        how = {name: request.get(name, False) for name in ("muted", "late", "watched")}
+        answer = self._guarded(lambda: self._caller.run(request["inputs"], request["call"], **how))
         return {**answer, "notes": self._notes}
 
     def observe(self, request):

@@ -93,7 +93,7 @@ class Referee:
         self._numbers = itertools.count()
         if self._contract.device.type == "cuda":
             device = torch.device("cuda", self._contract.device.index or 0)
-            fused.prepare(device, agreement.agrees_in_one_pass, fingerprint.agrees_in_one_pass)
+            fused.enable(device, agreement.agrees_in_one_pass, fingerprint.agrees_in_one_pass)
         free = _free_bytes(self._contract.device)
         self._memory, self._room = free // 4, free // _SHARE_OF_SETS
         facts = {

@@ -1,4 +1,6 @@
 """What a candidate returned last on a case, to tell a wrong answer from one that was given before."""
+import collections
+
 import torch
 
 from .agreement import is_inexact
@@ -9,42 +11,46 @@ _LARGEST = 512 << 20
 _TELLING = 0.25
 
 
+# Earlier answers that are remembered: a candidate may return the one before the last.
+_REMEMBERED = 3
+
+
 class Delivered:
-    """Outputs of the last call that was compared and found right."""
+    """Outputs of the last calls that were compared and found right."""
 
     def __init__(self):
-        self._outputs = self._answers = None
+        self._earlier = collections.deque(maxlen=_REMEMBERED)  # (outputs, reference answers)
 
     def consider(self, verdict, outputs, answers):
         """The verdict, with a better reason where a wrong answer is an earlier one."""
         if verdict["pass"]:
             self._keep(outputs, answers)
-        elif verdict["gate"] == "correctness" and (words := self._resemblance(outputs, answers)):
-            verdict = {**verdict, "gate": "integrity", "reason": f"{words}: {verdict['reason']}"}
+        elif verdict["gate"] == "correctness":
+            found = [words for before, due in self._earlier if (words := _resemblance(outputs, answers, before, due))]
+            if found:
+                verdict = {**verdict, "gate": "integrity", "reason": f"{found[-1]}: {verdict['reason']}"}
         return verdict
 
     def _keep(self, outputs, answers):
-        if sum(tensor.numel() * tensor.element_size() for tensor in outputs) > _LARGEST:
-            self._outputs = self._answers = None
-            return
-        self._outputs, self._answers = [tensor.clone() for tensor in outputs], answers
+        if sum(tensor.numel() * tensor.element_size() for tensor in outputs) * _REMEMBERED <= _LARGEST:
+            self._earlier.append(([tensor.clone() for tensor in outputs], answers))
 
-    def _resemblance(self, outputs, answers):
-        """Words for outputs that are bit for bit what was returned before, where another answer was due."""
-        if self._outputs is None or [t.shape for t in self._outputs] != [t.shape for t in outputs]:
-            return None
-        changed = same = total = 0
-        for output, before, due, earlier in zip(outputs, self._outputs, answers, self._answers):
-            differs = _bits(due) != _bits(earlier)
-            equal = _bits(output) == _bits(before)
-            changed += int(differs.sum())
-            same += int((differs & equal).sum())
-            total += output.numel()
-        if not changed or same < _TELLING * changed:
-            return None
-        if same == changed == total:
-            return "returned the same output for two different inputs"
-        return f"returned in {same} of {changed} elements what it had returned for other inputs, though the answer changed"
+
+def _resemblance(outputs, answers, before, answers_before):
+    """Words for outputs that are bit for bit what was returned before, where another answer was due."""
+    if [t.shape for t in before] != [t.shape for t in outputs]:
+        return None
+    changed = same = others = 0
+    for output, earlier, due, due_before in zip(outputs, before, answers, answers_before):
+        differs, equal = _bits(due) != _bits(due_before), _bits(output) == _bits(earlier)
+        changed += int(differs.sum())
+        same += int((differs & equal).sum())
+        others += int((~equal).sum())
+    if not changed or same < _TELLING * changed:
+        return None
+    if not others:
+        return "returned the same output for two different inputs"
+    return f"returned in {same} of {changed} elements what it had returned for other inputs, though the answer changed"
 
 
 def _bits(tensor):

@@ -12,7 +12,9 @@ _BLOCK = 4096
 _ROUNDS = 16
 STRETCH = _BLOCK * _ROUNDS  # what one program looks at
 _NARROW = (torch.bfloat16, torch.float16, torch.float32)
-_trusted = {}  # by device: the dtypes that are compared here, and torch.int64 for fingerprints
+_WORTH_IT = 1 << 22  # elements; with fewer, torch takes no time either
+_checks = {}  # by device
+_trusted = {}  # by device and dtype, torch.int64 for fingerprints: whether the check was passed
 
 
 @triton.jit(do_not_specialize=["rtol", "atol"])
@@ -65,24 +67,36 @@ def weighted_sum(words, weights):
     return int(sums.sum())
 
 
+def enable(device, check_ratios, check_sums):
+    """Lets the kernels be used on `device`, once a check has held them against what torch computes:
+    `check_ratios(largest_ratios, dtype, device)` and `check_sums(weighted_sum, device)`, made at the first use,
+    which compiles."""
+    _checks[device] = check_ratios, check_sums
+
+
 def compares(tensor, other):
     """Whether two flat tensors can be compared here."""
-    return tensor.dtype == other.dtype and tensor.dtype in _trusted.get(tensor.device, ())
+    alike = tensor.dtype == other.dtype and tensor.dtype in _NARROW
+    return alike and tensor.numel() >= _WORTH_IT and _is_trusted(tensor.device, tensor.dtype)
 
 
 def sums(words):
-    return torch.int64 in _trusted.get(words.device, ())
+    """Whether the weighted sum of a flat tensor can be computed here."""
+    return words.numel() >= _WORTH_IT and _is_trusted(words.device, torch.int64)
 
 
-def prepare(device, check_ratios, check_sums):
-    """Compiles the kernels for `device` and holds them against what torch computes: the checks get a function
-    of the above, a dtype in the one case, and say whether it may be used."""
-    if device in _trusted:
-        return
-    trusted = _trusted[device] = set()
+def _is_trusted(device, dtype):
+    if (device, dtype) not in _trusted:
+        _trusted[device, dtype] = device in _checks and _agrees(device, dtype)
+    return _trusted[device, dtype]
+
+
+def _agrees(device, dtype):
+    check_ratios, check_sums = _checks[device]
     try:
-        if check_sums(weighted_sum, device):
-            trusted.add(torch.int64)
-        trusted.update(dtype for dtype in _NARROW if check_ratios(largest_ratios, dtype, device))
+        if dtype == torch.int64:
+            return check_sums(weighted_sum, device)
+        return check_ratios(largest_ratios, dtype, device)
     except Exception as error:  # slower, and as right
         print(f"comparing with torch's own operations: {type(error).__name__}: {error}", flush=True)
+        return False

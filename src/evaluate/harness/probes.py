@@ -58,7 +58,10 @@ def applicable(contract, contents):
         return probes, notes
     floating = [(at, label) for at, (label, t) in enumerate(tensors) if _is_real(t)]
     if floating:
-        probes += _of_values(tensors[at][1] for at, _ in floating)
+        values = _of_values([tensors[at][1] for at, _ in floating])
+        # Where all values are the same, which of them an index names is anybody's choice.
+        indices = any(not is_inexact(output.dtype) and output.dtype != torch.bool for output in contents.answer.outputs)
+        probes += [probe for probe in values if not (indices and probe.name == "zeros")]
         probes += _of_special(floating)
     return probes, notes
 
@@ -69,6 +72,7 @@ def _of_values(tensors):
     return [
         Probe("shifted", "for inputs that are shifted, every slice by another amount", "values", (4.0, 1.0)),
         Probe("spikes", "for inputs with a few values far larger than the rest", "values", (1.0, 0.1)),
+        Probe("far", "for inputs far from zero, compared with how much they vary", "values", (30.0,) if narrow else (1e4, 1e3)),
         Probe("large", "for inputs many times as large", "values", large),
         Probe("tiny", "for inputs a small part as large", "values", (1e-4, 1e-2)),
         Probe("negated", "for inputs of the opposite sign", "values", (1.0,)),
@@ -116,7 +120,7 @@ def change(contract, base, probe, step):
 
 def _changed_state(contract, base, probe):
     arguments = base.problem.arguments
-    other = [tensor.detach() for tensor in flatten(contract.make(base.case, base.seed + 1).arguments)]
+    other = base.neighbour()
     tensors = flatten(arguments)
     if len(other) != len(tensors) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(tensors, other)):
         raise Failure("probe", "sizes depend on the seed")
@@ -159,10 +163,12 @@ def _with_spikes(tensor, step, seed):
     last = tensor.shape[-1] if tensor.dim() else 1
     value = step * _spread(tensor) * max(100.0, 2.0 * last)
     if tensor.dtype == torch.float16:
-        value = min(value, 1000.0)
+        value = min(value, 1e3)
     positions = torch.randint(tensor.numel(), (min(8, tensor.numel()),), generator=generator)
     changed = tensor.detach().contiguous().clone()
-    changed.view(-1)[positions.to(tensor.device)] = value
+    # No two alike, so that none of two largest ones is first.
+    values = value * (1 + torch.arange(len(positions), device=tensor.device) / 16)
+    changed.view(-1)[positions.to(tensor.device)] = values.to(tensor.dtype)
     return changed
 
 
@@ -172,6 +178,7 @@ def _centred(tensor, step, seed):
 
 _VALUES = {
     "shifted": _shifted,
+    "far": lambda tensor, step, seed: (_wide(tensor) + step * _spread(tensor)).to(tensor.dtype),
     "spikes": _with_spikes,
     "large": lambda tensor, step, seed: tensor * step,
     "tiny": lambda tensor, step, seed: tensor * step,
@@ -326,7 +333,7 @@ def _close(got, wanted, rtol, atol):
 
 
 def _perturbed(arguments, size, draw):
-    """Every real number times 1 + size or 1 - size."""
+    """Every real number times 1 + size or 1 - size, more where the dtype is coarser."""
     generators = {}
 
     def perturb(tensor):
@@ -336,7 +343,9 @@ def _perturbed(arguments, size, draw):
         if key not in generators:
             generators[key] = torch.Generator(tensor.device).manual_seed(draw + 1)
         sign = torch.randint(0, 2, tensor.shape, generator=generators[key], device=tensor.device) * 2 - 1
-        return (_wide(tensor) * (1 + size * sign)).to(tensor.dtype)
+        # At least what makes a difference in the tensor's own dtype.
+        step = size * max(1.0, torch.finfo(tensor.dtype).eps / _LARGEST_CHANGE)
+        return (_wide(tensor) * (1 + step * sign)).to(tensor.dtype)
 
     return map_tensors(arguments, perturb)
 

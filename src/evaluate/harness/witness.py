@@ -50,7 +50,9 @@ _NAMESPACES = [
     ("gc", gc),
     ("builtins", builtins),
 ]
-# Numbers that native libraries set when they are first used, or that describe a terminal.
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+# Set by libraries when they are first used, or by terminals.
 _OWN_VARIABLES = ("TRITON_", "TORCH", "CUDA_", "CUBLAS_", "KMP_", "OMP_", "LINES", "COLUMNS", "PYTORCH_")
 
 
@@ -64,6 +66,7 @@ class Witness:
         self._modules = {name: _id(sys.modules[name]) for name in ("torch", "triton", "numpy", "time", "os", "sys")}
         self._settings = _settings()
         self._environment = dict(_environ)
+        self._had_compiler = "torch._dynamo" in sys.modules
 
     def begin(self):
         """Settings as the call finds them; the caller may have changed them since."""
@@ -88,6 +91,7 @@ class Witness:
         for at, (name, owner, before) in enumerate(self._namespaces):
             now = _vars(owner)
             changed = [key for key, value in before.items() if now.get(key) is not value]
+            changed = [key for key in changed if not self._by_torch(now.get(key))]
             if _isinstance(owner, type):
                 # A new attribute of a class may hide an inherited one.
                 added = [key for key, value in _list(now.items()) if key not in before and _callable(value)]
@@ -100,6 +104,13 @@ class Witness:
                 names.append(f"the module {name}")
                 self._modules[name] = _id(sys.modules.get(name))
         return names
+
+
+    def _by_torch(self, value):
+        """Whether torch's compiler, imported since, has wrapped a function of torch, as it does with a few."""
+        code = _getattr(value, "__code__", None)
+        imported = not self._had_compiler and "torch._dynamo" in sys.modules
+        return imported and code is not None and code.co_filename.startswith(_TORCH)
 
 
 def _callables(owner):

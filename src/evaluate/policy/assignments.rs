@@ -20,11 +20,29 @@ pub(super) fn find(names: &Names<'_>, found: &mut Vec<Finding>) {
         }
         let message = match target.kind() {
             "identifier" if names.imported(root).is_empty() => continue,
+            "identifier" if marks_a_failed_import(target) => continue,
             "identifier" => format!("binds the imported name {text} anew"),
             _ => format!("assigns to {}, which belongs to {root}", shortened(text)),
         };
         found.push(Finding { key: format!("assign {text}"), line: source.line(target), message });
     }
+}
+
+/// `except ImportError: name = None`.
+fn marks_a_failed_import(target: Node<'_>) -> bool {
+    let nothing = target
+        .parent()
+        .and_then(|assignment| assignment.child_by_field_name("right"))
+        .is_some_and(|value| matches!(value.kind(), "none" | "false"));
+    let mut outer = target.parent();
+    while let Some(node) = outer {
+        match node.kind() {
+            "except_clause" => return nothing,
+            "function_definition" | "class_definition" => return false,
+            _ => outer = node.parent(),
+        }
+    }
+    false
 }
 
 /// Imported names, and names that are assigned something reached through one without a call:

@@ -4,14 +4,16 @@ use super::Finding;
 use super::names::{Import, Names};
 
 /// Modules that a kernel file has a use for, with what lies below them.
-const ALLOWED: [&str; 14] = [
+const ALLOWED: [&str; 17] = [
     "__future__",
     "abc",
     "collections",
+    "contextlib",
     "dataclasses",
     "enum",
     "functools",
     "itertools",
+    "logging",
     "math",
     "numbers",
     "operator",
@@ -19,10 +21,13 @@ const ALLOWED: [&str; 14] = [
     "triton",
     "typing",
     "typing_extensions",
+    "warnings",
 ];
 
-/// Parts of torch that load native code, compile the reference or reach other processes.
-const FORBIDDEN: [&str; 12] = [
+/// Parts of these that load native code, compile the reference or reach files and processes.
+const FORBIDDEN: [&str; 14] = [
+    "logging.config",
+    "logging.handlers",
     "torch.classes",
     "torch.compiler",
     "torch.distributed",

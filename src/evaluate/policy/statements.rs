@@ -52,8 +52,19 @@ fn defines(names: &Names<'_>, statement: Node<'_>) -> bool {
                     | "ellipsis"
                     | "assignment"
                     | "augmented_assignment"
-            )
+            ) || (expression.kind() == "call" && prepares(names, expression))
         }),
+        // A choice between definitions, by device or version; conditions are expressions like
+        // those on the right of an assignment.
+        "if_statement" | "elif_clause" | "else_clause" | "try_statement" | "except_clause"
+        | "finally_clause" | "for_statement"
+            if blocks(statement).all(|block| {
+                children(block).filter(Node::is_named).all(|inner| defines(names, inner))
+            }) && clauses(statement).all(|clause| defines(names, clause)) =>
+        {
+            true
+        }
+        "assert_statement" => true,
         "if_statement" => {
             let condition = statement.child_by_field_name("condition");
             let text: String = condition
@@ -69,6 +80,30 @@ fn defines(names: &Names<'_>, statement: Node<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Blocks of a compound statement's own.
+fn blocks<'s>(statement: Node<'s>) -> impl Iterator<Item = Node<'s>> {
+    children(statement).filter(|node| node.kind() == "block")
+}
+
+/// Further branches of a compound statement.
+fn clauses<'s>(statement: Node<'s>) -> impl Iterator<Item = Node<'s>> {
+    let kinds = ["elif_clause", "else_clause", "except_clause", "finally_clause"];
+    children(statement).filter(move |node| kinds.contains(&node.kind()))
+}
+
+/// Calls that fill a list of the file's own, or tell Triton where workspaces come from.
+fn prepares(names: &Names<'_>, call: Node<'_>) -> bool {
+    let Some(callee) = call.child_by_field_name("function") else { return false };
+    let paths = names.resolve(callee);
+    if !paths.is_empty() {
+        return paths.iter().all(|path| path == "triton.set_allocator");
+    }
+    let Some(method) = callee.child_by_field_name("attribute") else { return false };
+    let own = callee.child_by_field_name("object").is_some_and(|it| it.kind() == "identifier");
+    let fills = ["append", "extend", "update", "setdefault", "add", "insert"];
+    own && fills.contains(&names.source().slice(method))
 }
 
 /// A class derived from torch.Tensor, or one that intercepts torch's functions.

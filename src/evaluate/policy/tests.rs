@@ -239,6 +239,9 @@ fn nothing_that_belongs_to_others_is_assigned_to() {
     assert_snapshot!(judge_line("setattr(tl, 'load', None)"), @"policy: uses setattr: a candidate may not run text as code, touch files, or look names up (line 17)");
     assert_snapshot!(judge_with("class triton:\n    jit = staticmethod(lambda f: f)"), @"policy: binds the imported name triton anew (line 21)");
     accepted(&judge_with(
+        "try:\n    from triton.language.extra import libdevice\nexcept ImportError:\n    libdevice = None",
+    ));
+    accepted(&judge_with(
         "class Plan:\n    def __init__(self):\n        self.block = 64\n        self.sizes = {}\n        self.sizes[0] = 1",
     ));
 }
@@ -246,14 +249,33 @@ fn nothing_that_belongs_to_others_is_assigned_to() {
 #[test]
 fn importing_a_candidate_defines_things_and_does_nothing() {
     assert_snapshot!(judge_with("print('PASSED')"), @"policy: `print('PASSED')` runs when the module is imported: only imports, definitions and assignments may stand there (line 21)");
-    assert_snapshot!(judge_with("for _ in range(3):\n    pass"), @"policy: `for _ in range(3): pass` runs when the module is imported: only imports, definitions and assignments may stand there (line 21)");
+    assert_snapshot!(judge_with("while True:\n    pass"), @"policy: `while True: pass` runs when the module is imported: only imports, definitions and assignments may stand there (line 21)");
+    assert_snapshot!(judge_with("if torch.cuda.is_available():\n    print('here')"), @"policy: `if torch.cuda.is_available(): print('here')` runs when the module is imported: only imports, definitions and assignments may stand there (line 21)");
+    assert_snapshot!(judge_with("try:\n    _SIZE = 3\nexcept ValueError:\n    exit(0)"), @"policy: `try: _SIZE = 3 except ValueError: exit(0)` runs when the module is imported: only imports, definitions and assignments may stand there (line 21)");
     assert_snapshot!(judge_with("class A:\n    print('made')"), @"policy: `print('made')` runs when its class is made: only imports, definitions and assignments may stand there (line 22)");
     accepted(&judge_with(
         "'''Notes.'''\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from typing import Any\n_SIZES: dict = {n: n for n in range(3)}",
     ));
+    accepted(&judge_with(
+        "if torch.cuda.is_available():\n    _WARPS = 8\nelif len(_scale.arg_names) > 2:\n    _WARPS = 2\nelse:\n    _WARPS = 4",
+    ));
+    accepted(&judge_with(
+        "_CONFIGS = []\nfor warps in (4, 8):\n    _CONFIGS.append(triton.Config({}, num_warps=warps))\nassert _CONFIGS",
+    ));
     accepted(&judge_with("if __name__ == '__main__':\n    print(kernel_function(torch.ones(3)))"));
     let baseline = format!("{BASELINE}\n\nprint('hello')\n");
     accepted(&judge_against(&baseline, &baseline, &rules()));
+}
+
+#[test]
+fn a_file_that_stands_for_itself_needs_a_kernel_and_has_no_habits_to_keep() {
+    let alone = |source: &str| {
+        check_alone(source.as_bytes())
+            .map_or_else(|rejection| rejection.to_string(), |()| "accepted".into())
+    };
+    accepted(&alone(BASELINE));
+    assert_snapshot!(alone("import torch\n\n\ndef kernel_function(x):\n    return x\n"), @"policy: no function is decorated with @triton.jit: the work must be done by a Triton kernel");
+    assert_snapshot!(alone("import torch\n\n\ndef kernel_function(x):\n    return torch.relu(x)\n"), @"policy: uses torch.relu outside a kernel: allocation, shapes and dtypes may come from torch, the computation must come from a Triton kernel (line 5)");
 }
 
 #[test]

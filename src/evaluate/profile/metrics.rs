@@ -98,6 +98,11 @@ const ISSUED: Names = &["smsp__issue_active.avg.pct_of_peak_sustained_active"];
 
 const ATOMICS: Names = &["l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"];
 const REDUCTIONS: Names = &["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum"];
+/// The same as the L2 cache and as the schedulers see them.
+const L2_ATOMICS: Names = &["lts__t_requests_srcunit_tex_op_atom_dot_alu.sum"];
+const L2_REDUCTIONS: Names = &["lts__t_requests_srcunit_tex_op_red.sum"];
+const ISSUED_ATOMICS: Names = &["smsp__inst_executed_op_generic_atom_dot_alu.sum"];
+const ISSUED_REDUCTIONS: Names = &["smsp__inst_executed_op_global_red.sum"];
 const ATOMIC_MEAN: Names = &["lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed"];
 const ATOMIC_BUSIEST: Names =
     &["lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed"];
@@ -150,6 +155,10 @@ const FIGURES: &[Names] = &[
     ISSUED,
     ATOMICS,
     REDUCTIONS,
+    L2_ATOMICS,
+    L2_REDUCTIONS,
+    ISSUED_ATOMICS,
+    ISSUED_REDUCTIONS,
     ATOMIC_MEAN,
     ATOMIC_BUSIEST,
 ];
@@ -250,15 +259,26 @@ pub(super) fn kernel(name: String, values: &Values) -> Option<KernelProfile> {
             issued: get(ISSUED),
         },
         atomics: Atomics {
-            requests: match (get(ATOMICS), get(REDUCTIONS)) {
-                (None, None) => None,
-                (with_result, without) => Some(with_result.unwrap_or(0.0) + without.unwrap_or(0.0)),
-            },
+            requests: atomic_requests(values),
             mean_use: get(ATOMIC_MEAN),
             busiest_use: get(ATOMIC_BUSIEST),
         },
         stalls: stalls(values),
     })
+}
+
+/// With and without a result. GPUs differ in where which kind is counted: the most that any place
+/// saw.
+fn atomic_requests(values: &Values) -> Option<f64> {
+    let places =
+        [(ATOMICS, REDUCTIONS), (L2_ATOMICS, L2_REDUCTIONS), (ISSUED_ATOMICS, ISSUED_REDUCTIONS)];
+    let seen = places.into_iter().filter_map(|(atomics, reductions)| {
+        match (first(values, atomics), first(values, reductions)) {
+            (None, None) => None,
+            (atomics, reductions) => Some(atomics.unwrap_or(0.0) + reductions.unwrap_or(0.0)),
+        }
+    });
+    seen.max_by(f64::total_cmp)
 }
 
 /// Each resource allows so many programs on a multiprocessor; the least allowance counts. Where

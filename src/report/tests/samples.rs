@@ -184,6 +184,8 @@ pub(super) fn improved() -> Report {
         moves: vec!["tile BLOCK=2048".into(), "warps 8".into()],
         file: "best.py".into(),
         patch: "best.patch".into(),
+        build: Vec::new(),
+        observed: None,
     });
     report.best_source = Some(after());
     report
@@ -417,6 +419,7 @@ fn row(
         rung: at.map(|(rung, _)| rung),
         latency_us: at.map(|(_, latency)| latency),
         score: at.map(|(_, latency)| 1e6 / latency),
+        same_program_as: None,
     }
 }
 

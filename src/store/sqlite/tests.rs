@@ -19,6 +19,7 @@ async fn a_full_disk_is_named_and_costs_nothing_that_was_written_before() {
         package: None,
         rules: vec![],
         tests: None,
+        archs: Vec::new(),
     };
     let run = NewRun {
         id: "run".into(),

@@ -5,6 +5,8 @@ import math
 
 from .base import Case, as_json, name_from
 
+# Elements of a row.
+_LONG = 8192
 # Unlisted sizes a contract is tried with, at most.
 _MOST = 8
 
@@ -51,18 +53,26 @@ def _is_shape(shape):
 
 
 def _near(listed):
-    """Of the listed shapes in turn: one more in each dimension, one less, the last dimension doubled and one, primes."""
+    """Of the listed shapes in turn: one more in each dimension, one less, a longer row, primes."""
     if not listed:
         return []
     changes = (
         lambda shape: tuple(size + 1 for size in shape),
         lambda shape: tuple(max(size - 1, 1) for size in shape),
-        lambda shape: (*(min(size, 2) for size in shape[:-1]), 2 * shape[-1] + 1),
+        _long,
         lambda shape: tuple(_next_prime(size) for size in shape),
         lambda shape: tuple(_next_prime(size // 2) for size in shape),
     )
     shapes = sorted(listed, key=math.prod)
     return [change(shapes[at % len(shapes)]) for at, change in enumerate(changes)]
+
+
+def _long(shape):
+    """The last dimension doubled and one, the others short. Rows that are long already grow by an eighth: kernels
+    that hold one at once would be compiled for minutes."""
+    last = shape[-1]
+    longer = 2 * last + 1 if len(shape) == 1 or last <= _LONG else last + last // 8 + 1
+    return (*(min(size, 2) for size in shape[:-1]), longer)
 
 
 def _next_prime(size):

@@ -97,8 +97,9 @@ const TRANSFORMING: [&str; 10] = [
 
 /// Members of allowed standard modules that evaluate text or fetch attributes by name.
 #[rustfmt::skip]
-const BACK_DOORS: [&str; 13] = [
-    "collections.abc.sys", "dataclasses.make_dataclass", "operator.attrgetter", "operator.call",
+const BACK_DOORS: [&str; 17] = [
+    "collections.abc.sys", "contextlib.redirect_stderr", "contextlib.redirect_stdout",
+    "dataclasses.make_dataclass", "logging.FileHandler", "logging.currentframe", "operator.attrgetter", "operator.call",
     "operator.delitem", "operator.imatmul", "operator.matmul", "operator.methodcaller",
     "operator.setitem", "typing.ForwardRef", "typing.evaluate_forward_ref", "typing.get_type_hints",
     "typing_extensions.get_type_hints",
@@ -106,9 +107,10 @@ const BACK_DOORS: [&str; 13] = [
 
 /// Modules that the allowed ones hold as attributes.
 #[rustfmt::skip]
-const FOREIGN_MODULES: [&str; 16] = [
-    "abc", "bltns", "builtins", "copy", "copyreg", "ctypes", "importlib", "inspect", "keyword",
-    "os", "re", "subprocess", "sys", "threading", "types", "warnings",
+const FOREIGN_MODULES: [&str; 23] = [
+    "abc", "bltns", "builtins", "copy", "copyreg", "ctypes", "importlib", "inspect", "io",
+    "keyword", "linecache", "os", "re", "string", "subprocess", "sys", "threading", "time",
+    "traceback", "tracemalloc", "types", "warnings", "weakref",
 ];
 
 pub(super) fn torch_allowed(path: &str) -> bool {

@@ -10,7 +10,7 @@ pub(super) fn symptoms(profile: &Profile, device: &DeviceFacts) -> Vec<(Option<S
 }
 
 /// A kernel of less than this many times the launch floor is mostly launching.
-const SHORT: f64 = 3.0;
+const SHORT: f64 = 4.0;
 /// Fewer kernels than this are not many.
 const MANY: usize = 3;
 

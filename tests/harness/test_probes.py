@@ -1,0 +1,196 @@
+"""Inputs beyond the contract's own: what is asked, who passes, who does not."""
+
+import unittest
+
+import torch
+from conversation import Call, Conversation, Refused
+
+SOFTMAX = """
+    import torch
+    CASES = [{"rows": 4, "cols": 128}]
+    TOLERANCE = {"rtol": 1e-4, "atol": 1e-7}
+    def make_inputs(device, seed, rows, cols):
+        generator = torch.Generator(device=device).manual_seed(seed)
+        return (torch.randn(rows, cols, generator=generator, device=device),)
+    def reference(x):
+        return torch.softmax(x, dim=-1)
+    """
+
+PRODUCT = """
+    import torch
+    CASES = [{"m": 32, "n": 32, "k": 32}]
+    TOLERANCE = {"rtol": 5e-3, "atol": 5e-3}
+    def make_inputs(device, seed, m, n, k):
+        generator = torch.Generator(device=device).manual_seed(seed)
+        return torch.randn(m, k, generator=generator), torch.randn(k, n, generator=generator) / k**0.5
+    def reference(a, b):
+        return a @ b
+    """
+
+MEAN = """
+    import torch
+    SMALL_SHAPES = [(2, 65536)]
+    ODD_SHAPES = [(1, 64)]
+    DTYPES = ["float32"]
+    TOLERANCE = {"rtol": 1e-2, "atol": 2e-2}
+    def make_inputs(shape, dtype, device, seed):
+        generator = torch.Generator().manual_seed(seed)
+        return (torch.randn(shape, generator=generator).to(device, dtype),)
+    def reference(x):
+        return x.mean(dim=-1)
+    """
+
+DIAGONAL = """
+    import torch
+    CASES = [{"rows": 4, "cols": 64}]
+    TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
+    def make_inputs(device, seed, rows, cols):
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(rows, generator=generator), torch.randn(rows, cols, generator=generator)
+    def reference(d, b):
+        return torch.diag(d) @ b
+    """
+
+
+class Probing(Conversation):
+    def failed(self, contract, kernel):
+        """Names of the probes, and of the unlisted sizes, that a kernel fails."""
+        self.open(contract)
+        asked = self.referee.ask("probes", case=0, seed=1)["probes"]
+        questions = [(probe["name"], {"case": 0, "probe": probe["name"]}) for probe in asked]
+        questions += [(size["name"], {"case": size["case"]}) for size in self.referee.ask("sizes")["cases"]]
+        names = []
+        for name, question in questions:
+            try:
+                call = Call(self.referee, seed=1, **question)
+            except Refused as refused:
+                self.assertIn(refused.kind, ("probe", "contract"))
+                continue
+            outputs = kernel(*[argument.clone() for argument in call.arguments])
+            if not call.compare([outputs])["pass"]:
+                names.append(name)
+        return names
+
+
+class Values(Probing):
+    def test_the_reference_itself_passes_every_probe(self):
+        for contract, kernel in (
+            (SOFTMAX, lambda x: torch.softmax(x, -1)),
+            (PRODUCT, torch.matmul),
+            (MEAN, lambda x: x.mean(-1)),
+            (DIAGONAL, lambda d, b: torch.diag(d) @ b),
+        ):
+            self.assertEqual(self.failed(contract, kernel), [])
+
+    def test_rounding_inputs_to_tf32_is_forgiven_where_the_tolerance_allows_it(self):
+        def tf32(tensor):
+            return ((tensor.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+        self.assertEqual(self.failed(PRODUCT, lambda a, b: tf32(a) @ tf32(b) if a.isfinite().all() else a @ b), [])
+
+    def test_half_precision_overflows_on_large_values(self):
+        failed = self.failed(PRODUCT, lambda a, b: (a.half() @ b.half()).float())
+        self.assertIn("large", failed)
+
+    def test_a_softmax_without_its_maximum_overflows(self):
+        failed = self.failed(SOFTMAX, lambda x: x.exp() / x.exp().sum(-1, keepdim=True))
+        self.assertIn("large", failed)
+
+    def test_a_variance_in_one_pass_is_lost_far_from_zero_and_one_in_two_is_not(self):
+        contract = SOFTMAX.replace("torch.softmax(x, dim=-1)", "x.var(-1, unbiased=False)").replace("1e-7", "1e-5")
+        self.assertEqual(self.failed(contract, lambda x: (x.square().mean(-1) - x.mean(-1).square())), ["far"])
+        two = lambda x: (x - x.sum(-1, keepdim=True) * (1 / x.shape[-1])).square().sum(-1) / x.shape[-1]  # noqa: E731
+        self.assertEqual(self.failed(contract, two), [])
+
+    def test_zeros_are_no_mean(self):
+        failed = self.failed(MEAN, lambda x: torch.zeros(x.shape[0]))
+        self.assertIn("shifted", failed)
+        self.assertIn("spikes", failed)
+
+    def test_the_mean_of_every_fourth_value_misses_the_spikes(self):
+        self.assertIn("spikes", self.failed(MEAN, lambda x: x[:, ::4].mean(-1)))
+
+
+class Special(Probing):
+    def test_nan_must_reach_what_depends_on_it(self):
+        failed = self.failed(SOFTMAX, lambda x: torch.softmax(x.nan_to_num(), -1))
+        self.assertIn("nan 0", failed)
+
+    def test_nan_that_only_a_multiplication_by_zero_would_spread_may_stay_where_it_is(self):
+        self.assertEqual(self.failed(DIAGONAL, lambda d, b: d[:, None] * b), [])
+
+
+class Sizes(Probing):
+    def test_a_size_that_is_not_listed_shows_a_tail_left_out(self):
+        def whole_blocks(x):
+            y, whole = torch.zeros_like(x), x.shape[1] // 64 * 64
+            y[:, :whole] = torch.softmax(x, -1)[:, :whole]
+            return y
+
+        self.assertIn("rows=5,cols=129", self.failed(SOFTMAX, whole_blocks))
+
+    def test_the_shorthand_form_binds_and_cases_do_not(self):
+        for contract, binding in ((MEAN, True), (SOFTMAX, False)):
+            self.open(contract)
+            sizes = self.referee.ask("sizes")["cases"]
+            self.assertTrue(sizes)
+            self.assertEqual({size["binding"] for size in sizes}, {binding})
+        self.assertEqual(sizes[0]["name"], "rows=5,cols=129")
+
+    def test_the_sizes_that_the_contract_itself_calls_odd_come_first(self):
+        self.open(MEAN)
+        self.assertEqual(self.referee.ask("sizes")["cases"][0]["name"], "1x64")
+
+
+class Memory(Conversation):
+    def test_an_earlier_answer_is_named_as_such(self):
+        self.open(SOFTMAX)
+        call = Call(self.referee, seed=1)
+        kept = torch.softmax(call.arguments[0], -1)
+        self.assertTrue(call.compare([kept])["pass"])
+        verdict = Call(self.referee, seed=2).compare([kept])
+        self.assertEqual(verdict["gate"], "integrity")
+        self.assertIn("returned the same output for two different inputs", verdict["reason"])
+
+    def test_an_answer_that_was_renewed_in_part_is_named_as_such(self):
+        self.open(SOFTMAX)
+        call = Call(self.referee, seed=1)
+        kept = torch.softmax(call.arguments[0], -1)
+        call.compare([kept])
+        later = Call(self.referee, seed=2)
+        kept[:1] = torch.softmax(later.arguments[0], -1)[:1]
+        self.assertIn("in 384 of 512 elements what it had returned", later.compare([kept])["reason"])
+
+    def test_probes_of_one_case_share_their_memory(self):
+        self.open(SOFTMAX)
+        places = set()
+        for probe in (None, "rolled", "middle"):
+            call = Call(self.referee, seed=1, probe=probe)
+            places.add(tuple(buffer["path"] for buffer in call.inputs["buffers"]))
+        self.assertEqual(len(places), 1)
+
+    def test_the_middle_changes_and_the_ends_do_not(self):
+        self.open(SOFTMAX)
+        own = Call(self.referee, seed=1).arguments[0].clone()
+        changed = Call(self.referee, seed=1, probe="middle").arguments[0]
+        self.assertTrue(torch.equal(own.view(-1)[:16], changed.view(-1)[:16]))
+        self.assertTrue(torch.equal(own.view(-1)[-16:], changed.view(-1)[-16:]))
+        self.assertFalse(torch.equal(own, changed))
+
+
+class Limits(Conversation):
+    def test_a_reference_that_refuses_an_input_makes_no_probe(self):
+        self.open(SOFTMAX.replace("def reference(x):", "def reference(x):\n        assert x.abs().max() < 6"))
+        with self.assertRaises(Refused) as refused:
+            Call(self.referee, seed=1, probe="spikes")
+        self.assertEqual(refused.exception.kind, "probe")
+
+    def test_a_comparison_of_the_contracts_own_is_asked_for_no_other_scale(self):
+        self.open(SOFTMAX + "\n    def compare(answer, expected):\n        return True\n")
+        asked = self.referee.ask("probes", case=0, seed=1)
+        self.assertEqual({probe["kind"] for probe in asked["probes"]}, {"state"})
+        self.assertIn("compares answers by itself", asked["notes"][0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,142 @@
+//! The upper rungs on a real plane: a candidate beside the baseline in the same rounds, and what
+//! cannot pass for a timed call.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::time::Duration;
+
+use kernelbrain::{
+    engine::{Selection, machine},
+    evaluate::{Device, Fidelity, Plane, PlaneConfig, Quota, Rounds, TimeLimits, Timing},
+    kernel::{Candidate, Evaluation, Gate, Move},
+};
+
+const CONTRACT: &str = "
+import torch
+
+CASES = [{\"n\": 200}, {\"n\": 333}]
+
+
+def make_inputs(device, seed, n):
+    generator = torch.Generator(device=device).manual_seed(seed)
+    return (torch.randn(n, generator=generator, device=device),)
+
+
+def reference(x):
+    return x * 3.0
+";
+
+/// In tiles of four elements, which the interpreter takes one after another.
+const BASELINE: &str = "
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    tl.store(y_ptr + offs, x * 3.0, mask=offs < n)
+
+
+def kernel_function(x):
+    y = torch.empty_like(x)
+    _scale[(triton.cdiv(x.numel(), 4),)](x, y, x.numel(), BLOCK=4)
+    return y
+";
+
+struct Desk {
+    _folder: tempfile::TempDir,
+    plane: Plane,
+    baseline: Candidate,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, contract) = (folder.path().join("kernel.py"), folder.path().join("test.py"));
+        std::fs::write(&source, BASELINE).unwrap();
+        std::fs::write(&contract, CONTRACT).unwrap();
+        let target = Selection::Files { source, contract }.resolve().unwrap();
+        let minute = Duration::from_secs(60);
+        let config = PlaneConfig {
+            target,
+            device: Device::Cpu,
+            interpreter: machine::find_python(machine::named_python(None).as_deref()).unwrap(),
+            launcher: env!("CARGO_BIN_EXE_kernelbrain").into(),
+            best_effort: false,
+            children: 2,
+            limits: TimeLimits { import: minute, compile: minute, call: minute, referee: minute },
+            quota: Quota { memory_bytes: 4 << 30, disk_bytes: 4 << 30, processes: 16 },
+        };
+        let plane = Plane::start(config).await.unwrap();
+        Self { _folder: folder, plane, baseline: Candidate::baseline(BASELINE) }
+    }
+
+    /// An evaluation of a rung above the lowest, with the kernel's text changed so.
+    async fn evaluate(&self, before: &str, after: &str) -> Evaluation {
+        let text = BASELINE.replace(before, after);
+        assert_ne!(text, BASELINE);
+        let origin = Move::Recipe { text: "given".into() };
+        let candidate = Candidate::child(&self.baseline.id, origin, text);
+        self.plane.evaluate(&candidate, 1, &fidelity()).await.unwrap()
+    }
+}
+
+fn fidelity() -> Fidelity {
+    Fidelity {
+        cases: vec![0, 1],
+        seeds: vec![11],
+        timing: Timing { warmup: 1, repeat: 1, enough_us: 60_000_000, flush_bytes: 0 },
+        start_in_turn: true,
+        rounds: Some(Rounds {
+            most: 6,
+            least: 2,
+            decisive: 4,
+            seconds: 60.0,
+            gamma: 1.03,
+            paired: true,
+        }),
+        observe: false,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upper_rung_times_the_baseline_beside_the_candidate() {
+    let desk = Desk::new().await;
+    let faster = desk
+        .evaluate(", 4),)](x, y, x.numel(), BLOCK=4)", ", 64),)](x, y, x.numel(), BLOCK=64)")
+        .await;
+    assert!(faster.accepted(), "{faster:?}");
+    for case in &faster.cases {
+        assert!(case.baseline_us.unwrap() > 0.0, "{case:?}");
+        assert!(case.error.unwrap() <= 1.0);
+    }
+    // The same baseline stands beside the next one, which is no faster than it is.
+    let same = desk.evaluate("x * 3.0,", "x * (4.0 - 1.0),").await;
+    assert!(same.accepted(), "{same:?}");
+    let against: Vec<f64> = same.cases.iter().map(|case| case.baseline_us.unwrap()).collect();
+    assert_eq!(against.len(), 2);
+    // The baseline itself has nobody to stand beside.
+    let alone = desk.plane.evaluate(&desk.baseline, 2, &fidelity()).await.unwrap();
+    assert!(alone.accepted() && alone.cases.iter().all(|case| case.baseline_us.is_none()));
+    desk.plane.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_right_only_for_inputs_that_were_seen_is_none() {
+    let desk = Desk::new().await;
+    // Right on its first call of a size, and that one's answer for ever after.
+    let remembering = "    if x.numel() in _seen:\n        return _seen[x.numel()].clone()\n    y = \
+                       torch.empty_like(x)\n    _seen[x.numel()] = y";
+    let text = BASELINE
+        .replace("    y = torch.empty_like(x)", remembering)
+        .replace("def kernel_function", "_seen = {}\n\n\ndef kernel_function");
+    let origin = Move::Recipe { text: "given".into() };
+    let candidate = Candidate::child(&desk.baseline.id, origin, text);
+    let judged = desk.plane.evaluate(&candidate, 1, &fidelity()).await.unwrap();
+    let rejection = judged.rejection().unwrap();
+    assert_eq!(rejection.gate, Gate::Integrity, "{rejection}");
+    assert!(rejection.reason.starts_with("timed call "), "{rejection}");
+    desk.plane.close().await;
+}
