@@ -100,17 +100,17 @@ impl Sensor for NvmlSensor {
     }
 
     fn tenants(&self) -> Vec<Tenant> {
-        let Ok(device) = self.nvml.device_by_index(self.index) else { return Vec::new() };
+        let Ok(gpu) = self.nvml.device_by_index(self.index) else { return Vec::new() };
         // Loads are not told for an instance of a GPU (MIG), nor where nothing ran.
         let since = self.seen.load(Ordering::Relaxed);
-        let samples = device.process_utilization_stats(since).unwrap_or_default();
+        let samples = gpu.process_utilization_stats(since).unwrap_or_default();
         let latest = samples.iter().map(|sample| sample.timestamp).max().unwrap_or(since);
         self.seen.store(latest.max(since), Ordering::Relaxed);
         let load = |pid| {
             let own = samples.iter().filter(|sample| sample.pid == pid && sample.timestamp > since);
             own.map(|sample| sample.sm_util).max().unwrap_or(0)
         };
-        let running = device.running_compute_processes().unwrap_or_default();
+        let running = gpu.running_compute_processes().unwrap_or_default();
         let pids: BTreeSet<u32> = running.iter().map(|process| process.pid).collect();
         pids.into_iter().map(|pid| Tenant { pid, load: load(pid) }).collect()
     }
