@@ -21,6 +21,7 @@ _clone = torch.Tensor.clone
 _detach = torch.Tensor.detach
 _memory_info = torch.cuda.mem_get_info
 _no_grad = torch.no_grad
+_is_recording, _set_recording = torch.is_grad_enabled, torch._C._set_grad_enabled
 _flatten = codec.flatten
 _len, _range, _min, _max, _bool = len, range, min, max, bool
 
@@ -82,8 +83,8 @@ class BurstCaller(Caller):
         self._kept, self._steps = [], []
         alive = collections.deque(maxlen=ready.alive)
         spent, host, tails = [], [], []
-        recording = torch.is_grad_enabled()
-        torch.set_grad_enabled(_bool(call["grads"]))
+        recording = _is_recording()
+        _set_recording(_bool(call["grads"]))
         self._witness.begin()
         while _len(spent) < plan["repeat"] and not timing.enough(spent, plan["enough_us"]):
             number = _len(spent)
@@ -97,7 +98,7 @@ class BurstCaller(Caller):
             tails.append(lap.tail_us)
             alive.append(lap.result)
         observed = self._witness.look()
-        torch.set_grad_enabled(recording)
+        _set_recording(recording)
         backward_us = self._time_backward(alive, call, plan, _len(spent))
         return {
             "device_us": spent,
