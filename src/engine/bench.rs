@@ -167,7 +167,11 @@ impl Bench<'_> {
         }
 
         let top = self.rule.ladder.top();
-        let evaluation = self.plane.evaluate(&candidate, top, &self.rule.of_rung(top)).await?;
+        let mut fidelity = self.rule.of_rung(top);
+        if let Some(rounds) = &mut fidelity.rounds {
+            rounds.paired &= self.against;
+        }
+        let evaluation = self.plane.evaluate(&candidate, top, &fidelity).await?;
         add_evaluation(&mut result.cases, &evaluation);
         if let Verdict::Rejected(rejection) = evaluation.verdict {
             return Ok(result.rejected(rejection, &given.text));
