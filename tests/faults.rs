@@ -62,7 +62,7 @@ impl Ward {
             cases: vec![0],
             seeds: vec![1],
             timing: Timing { warmup: 0, repeat: 1, enough_us: 1_000_000, flush_bytes: 0 },
-            start_in_turn: true,
+            quiet: true,
             rounds: None,
             observe: true,
         };

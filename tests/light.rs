@@ -123,7 +123,7 @@ impl Bench {
             cases: vec![0],
             seeds: vec![7],
             timing: Timing { warmup: 1, repeat: 3, enough_us: 10_000_000, flush_bytes: 0 },
-            start_in_turn: true,
+            quiet: true,
             rounds: None,
             observe: false,
         };

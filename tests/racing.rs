@@ -88,7 +88,7 @@ fn fidelity() -> Fidelity {
         cases: vec![0, 1],
         seeds: vec![11],
         timing: Timing { warmup: 1, repeat: 1, enough_us: 60_000_000, flush_bytes: 0 },
-        start_in_turn: true,
+        quiet: true,
         rounds: Some(Rounds {
             most: 6,
             least: 2,

@@ -59,7 +59,7 @@ impl FidelityRule {
             cases: self.ladder.cases_for(rung, &self.cases),
             seeds: self.seeds(level.seeds),
             timing,
-            start_in_turn: rung > 0,
+            quiet: rung > 0,
             rounds,
             // Some more calls a case, which in the interpreter are worth as much as a candidate.
             observe: rung >= self.ladder.top() && self.device != Device::Cpu,
@@ -76,7 +76,8 @@ impl FidelityRule {
 
     fn rounds(&self, most: u32, rung: usize) -> Rounds {
         let seconds = if rung == self.ladder.top() { TOP_SECONDS } else { MIDDLE_SECONDS };
-        let least = most.min(5);
+        // On a middle rung the interval prunes and ranks; the last word is spoken above.
+        let least = most.min(if rung == self.ladder.top() { 5 } else { 3 });
         Rounds { most, least, decisive: least, seconds, gamma: self.gamma, paired: true }
     }
 

@@ -125,7 +125,7 @@ impl Subject<'_> {
         }
     }
 
-    fn plan(&self, timing: Timing, judged: bool) -> BurstPlan {
+    pub(super) fn plan(&self, timing: Timing, judged: bool) -> BurstPlan {
         BurstPlan {
             warmup: timing.warmup,
             repeat: timing.warmup + timing.repeat,
@@ -171,6 +171,9 @@ impl Subject<'_> {
         let mut referee = self.plane.referee.lock().await;
         let sets = referee.sets(challenge.case, case, &wanted).await?;
         self.steps.note("sets", started);
+        if let Some(first) = sets.first() {
+            self.plane.openings.note(challenge.case, first);
+        }
         Ok(sets)
     }
 

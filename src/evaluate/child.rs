@@ -86,23 +86,26 @@ impl ChildProcess {
     }
 
     /// Opens the device and the buffers of a case, and warms up what the first call would wait for.
+    /// `queues`: how many hardware queues the device context gets, where that is not left to the
+    /// driver.
     pub(crate) async fn attach(
         &mut self,
         inputs: &Value,
-        call: &Value,
+        queues: Option<u32>,
         limit: Duration,
     ) -> Result<Value, WireError> {
-        self.request("attach", json!({"inputs": inputs, "call": call}), limit).await
+        self.request("attach", json!({"inputs": inputs, "queues": queues}), limit).await
     }
 
-    /// Takes what memory a call will ask for and loads what was compiled, without a launch.
+    /// Takes what memory a call and a burst will ask for and loads what was compiled, without a
+    /// launch.
     pub(crate) async fn prepare(
         &mut self,
         inputs: &Value,
-        flush_bytes: u64,
+        plan: &BurstPlan,
         limit: Duration,
     ) -> Result<Value, WireError> {
-        self.request("prepare", json!({"inputs": inputs, "flush_bytes": flush_bytes}), limit).await
+        self.request("prepare", json!({"inputs": inputs, "timing": plan}), limit).await
     }
 
     /// Calls the entry once.

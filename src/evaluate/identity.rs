@@ -136,7 +136,7 @@ mod tests {
             cases: vec![0],
             seeds: vec![1],
             timing: Timing { warmup: 1, repeat: 3, enough_us: 1, flush_bytes: 0 },
-            start_in_turn: false,
+            quiet: false,
             rounds: None,
             observe: false,
         }

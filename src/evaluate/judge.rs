@@ -27,9 +27,9 @@ pub struct Fidelity {
     /// Seeds of the inputs that are compared, never empty; the first one is timed.
     pub seeds: Vec<u64>,
     pub timing: Timing,
-    /// Whether creating the device context waits for the GPU turn too, so that it disturbs no
-    /// other candidate's timing (every rung but the lowest).
-    pub start_in_turn: bool,
+    /// Whether no other child may create its device context or take memory meanwhile, which would
+    /// hold the driver's locks (every rung but the lowest).
+    pub quiet: bool,
     /// Rounds on fresh inputs, each with an answer of a timed call compared (every rung but the
     /// lowest, where one burst must do).
     pub rounds: Option<Rounds>,

@@ -8,8 +8,8 @@ use super::{
     burst::Challenge,
     companion::Borrowed,
     course::Rounds,
-    judge::Stop,
-    protocol::Timing,
+    judge::{Fidelity, Stop},
+    protocol::{BurstPlan, Timing},
     race::{self, Entrant, Opponents},
     statistics::median,
     subject::Subject,
@@ -69,6 +69,12 @@ impl Subject<'_> {
             error: burst.error,
             disturbed: 0,
         })
+    }
+
+    /// What a burst will be like, for a child to get ready for it.
+    pub(super) fn plan_of(&self, fidelity: &Fidelity, inputs: &Value) -> BurstPlan {
+        let judged = fidelity.rounds.is_some() || CaseSize::of(inputs).outputs <= COMPARED_BYTES;
+        self.plan(fidelity.timing, judged)
     }
 
     /// Rounds on fresh inputs, beside the baseline where there is one.

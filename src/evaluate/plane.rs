@@ -17,12 +17,14 @@ use tokio::sync::{Mutex, RwLock, Semaphore};
 
 use super::{
     companion::Companion,
+    driver::Driver,
     error::EvaluateError,
     habits::Habits,
     harness,
     identity::Programs,
     interpreter::Interpreter,
     light::Light,
+    openings::Openings,
     policy::PolicyRules,
     protocol::{Mutant, Versions},
     referee::Referee,
@@ -123,6 +125,8 @@ pub struct Plane {
     pub(super) slots: Semaphore,
     /// Whether the baseline itself writes outside of its tensors: then that is no reason to reject.
     pub(super) baseline_strays: AtomicBool,
+    /// Who may disturb the device's driver, and when.
+    pub(super) driver: Driver,
     /// Children that may create their device context at the same time.
     pub(super) doors: Semaphore,
     /// Children that may hold memory of the device: one in its turn, the next ones ready.
@@ -142,6 +146,7 @@ pub struct Plane {
     pub(super) habits: Habits,
     /// What a child needs to call on a case: known after its first use.
     pub(super) layouts: Mutex<HashMap<usize, Value>>,
+    pub(super) openings: Openings,
     pub(super) light: Light,
     harness: PathBuf,
     children_made: AtomicU64,
@@ -196,6 +201,7 @@ impl Plane {
             turn: GpuTurn::default(),
             slots,
             baseline_strays: AtomicBool::new(false),
+            driver: Driver::default(),
             doors,
             deck,
             watch: Watch::start(),
@@ -203,6 +209,7 @@ impl Plane {
             baseline,
             habits: Habits::default(),
             layouts: Mutex::default(),
+            openings: Openings::default(),
             light: Light::default(),
             harness,
             children_made: AtomicU64::new(0),
@@ -307,6 +314,7 @@ impl Plane {
         let (referee, _) = self.starter().open_referee(next).await?;
         *current = referee;
         self.layouts.lock().await.clear();
+        self.openings.forget();
         Ok(())
     }
 

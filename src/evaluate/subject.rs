@@ -26,6 +26,11 @@ use super::{
 };
 use crate::kernel::{BuildFacts, Candidate, CandidateId, CaseMeasurement, Gate, Rejection};
 
+/// Work of a candidate goes through one hardware queue of the device where it only is ranked: the
+/// context is made in half the time, and a dozen others wait for theirs. A kernel that keeps
+/// several streams busy at once is underestimated there, and timed as it is above.
+const SCREENING_QUEUES: u32 = 1;
+
 /// What compiling for some cases has shown.
 #[derive(Debug, Default)]
 pub(super) struct Built {
@@ -182,8 +187,7 @@ impl<'p> Subject<'p> {
         fidelity: &Fidelity,
         findings: &mut Findings,
     ) -> Result<(), Stop> {
-        let on_deck =
-            if fidelity.start_in_turn { None } else { Some(self.stand_ready(fidelity).await?) };
+        let on_deck = self.stand_ready(fidelity).await?;
         let mut baseline = match fidelity.rounds {
             Some(rounds) if rounds.paired => {
                 let seed = fidelity.seeds[0];
@@ -192,6 +196,9 @@ impl<'p> Subject<'p> {
             _ => None,
         };
         let begun = Instant::now();
+        // Before the turn, which others can use as long as somebody still stirs the driver.
+        let quiet =
+            if fidelity.quiet { Some(self.plane.driver.quiet().await) } else { None };
         let turn = self.plane.turn.take().await;
         self.steps.note("wait for the turn", begun);
         let begun = Instant::now();
@@ -204,6 +211,7 @@ impl<'p> Subject<'p> {
         findings.gpu_seconds = turn.seconds();
         self.steps.note("turn", begun);
         drop::<Turn>(turn);
+        drop(quiet);
         drop(on_deck);
         if let Some(baseline) = baseline {
             baseline.put_back().await;
@@ -220,25 +228,31 @@ impl<'p> Subject<'p> {
     ) -> Result<Option<SemaphorePermit<'p>>, Stop> {
         let (case, seed) = (fidelity.cases[0], fidelity.seeds[0]);
         let plane = self.plane;
-        let layout = plane.layout(case, seed).await?;
+        let layout = plane.openings.of(case, plane.layout(case, seed).await?);
         if plane.config.device == Device::Cpu {
-            self.attach(&layout).await?;
+            self.attach(&layout, None).await?;
             return Ok(None);
         }
         let begun = Instant::now();
         let door = plane.doors.acquire().await.ok();
+        let stirring = plane.driver.stir().await;
         self.steps.note("wait for a door", begun);
         let begun = Instant::now();
-        self.attach(&layout).await?;
+        let queues = (!fidelity.quiet).then_some(SCREENING_QUEUES);
+        self.attach(&layout, queues).await?;
         self.steps.note("attach", begun);
-        drop(door);
+        // Whoever is on deck may wait for quiet.
+        drop((door, stirring));
         let begun = Instant::now();
         let permit = plane.deck.acquire().await.ok();
+        let stirring = plane.driver.stir().await;
         self.steps.note("wait for the deck", begun);
         let limit = plane.config.limits.call;
         let begun = Instant::now();
-        let prepared = self.child.prepare(&layout, fidelity.timing.flush_bytes, limit).await;
+        let plan = self.plan_of(fidelity, &layout);
+        let prepared = self.child.prepare(&layout, &plan, limit).await;
         self.steps.note("prepare", begun);
+        drop(stirring);
         match prepared {
             // It is there to save time; what really fails fails again in the call.
             Ok(_) | Err(WireError::Refused(_)) => Ok(permit),
@@ -252,11 +266,6 @@ impl<'p> Subject<'p> {
         mut baseline: Option<&mut Borrowed<'_>>,
         findings: &mut Findings,
     ) -> Result<(), Stop> {
-        if fidelity.start_in_turn {
-            // Apart from the first call, whose time is reported.
-            let inputs = self.inputs(fidelity.cases[0], fidelity.seeds[0]).await?;
-            self.attach(&inputs).await?;
-        }
         for &case in &fidelity.cases {
             self.measure_case(case, fidelity, baseline.as_deref_mut(), findings).await?;
         }
@@ -326,9 +335,9 @@ impl<'p> Subject<'p> {
     }
 
     /// Creates the device context, opens the buffers of a case and warms up torch and Triton.
-    async fn attach(&mut self, inputs: &Value) -> Result<(), Stop> {
+    async fn attach(&mut self, inputs: &Value, queues: Option<u32>) -> Result<(), Stop> {
         let limit = self.plane.config.limits.call;
-        match self.child.attach(inputs, &self.call, limit).await {
+        match self.child.attach(inputs, queues, limit).await {
             // Where sizes depend on the seed the buffers may be others by now, which is no fault of
             // the candidate's; what really fails fails again in the call.
             Ok(_) | Err(WireError::Refused(_)) => Ok(()),
@@ -398,6 +407,9 @@ impl<'p> Subject<'p> {
         let mut referee = self.plane.referee.lock().await;
         let inputs = referee.inputs(case, &self.plane.contract.cases[case], seed).await;
         self.steps.note("inputs", begun);
+        if let Ok(inputs) = &inputs {
+            self.plane.openings.note(case, inputs);
+        }
         inputs
     }
 

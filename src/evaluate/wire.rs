@@ -78,6 +78,9 @@ pub(crate) struct Answer {
     pub(crate) ok: Option<Value>,
     #[serde(default)]
     pub(crate) error: Option<RemoteError>,
+    /// What the time went into, as the other side says: for the log, and for nothing else.
+    #[serde(default)]
+    within: Value,
 }
 
 impl Answer {
@@ -153,7 +156,8 @@ impl Connection {
         };
         let started = Instant::now();
         let answer = timeout(limit, exchange).await.map_err(|_| WireError::TimedOut(limit))??;
-        tracing::debug!(op, ms = started.elapsed().as_secs_f64() * 1e3, "answered");
+        let ms = started.elapsed().as_secs_f64() * 1e3;
+        tracing::debug!(op, ms, within = %answer.within, "answered");
         answer.read()
     }
 

@@ -36,7 +36,7 @@ class Tape:
         fakes = {
             "_now": lambda: self._clock,
             "_empty": lambda size, dtype, device: torch.empty(size, dtype=dtype),
-            "_zero": note("flush"),
+            "_read": note("flush"),
             "_Event": lambda enable_timing: object(),
             "_record": note("record"),
             "_elapsed_ms": lambda begin, end: self._device_ms,
@@ -102,7 +102,7 @@ class Room(unittest.TestCase):
         ready = bursts._Ready([], [])
         fakes = {
             "_memory_info": lambda device: (free, free),
-            "poison_freed_blocks": lambda *arguments, anew: poisoned.append((*arguments, anew)),
+            "poison_freed_blocks": lambda *arguments: poisoned.append(arguments),
             "torch": types.SimpleNamespace(empty=lambda size, dtype, device: torch.empty(size, dtype=dtype), uint8=torch.uint8),
         }
         with mock.patch.multiple(bursts, **fakes):
@@ -113,7 +113,7 @@ class Room(unittest.TestCase):
     def test_copies_and_poisoned_blocks_for_the_calls_of_a_burst(self):
         ready, poisoned = self.room(1 << 30)
         self.assertEqual([buffer.numel() for buffer in ready.room], [4096] * 4)
-        self.assertEqual(poisoned, [("cuda:0", [4096], 10, True), ("cuda:0", [4096], 10, False)])
+        self.assertEqual(poisoned, [("cuda:0", [4096], 10)] * 2)
 
     def test_where_memory_is_short_there_is_one_copy_made_when_it_is_needed(self):
         ready, _ = self.room(4096)

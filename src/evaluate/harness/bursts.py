@@ -10,7 +10,7 @@ import random
 
 import torch
 
-from . import codec, timing
+from . import codec, readiness, timing, within
 from .calling import Caller, gradients_of, outputs_of, require_plain, require_plain_nest
 from .poison import poison_freed_blocks
 from .wire import Failure
@@ -24,9 +24,6 @@ _no_grad = torch.no_grad
 _is_recording, _set_recording = torch.is_grad_enabled, torch._C._set_grad_enabled
 _flatten = codec.flatten
 _len, _range, _min, _max, _bool = len, range, min, max, bool
-
-# Results that stay alive so that the allocator gives other addresses to the next calls, and their bytes together.
-_ALIVE, _ALIVE_BYTES = 8, 4 << 30
 
 
 class _Kept:
@@ -58,10 +55,13 @@ class BurstCaller(Caller):
         calls on the first set and no burst after them. {"host_us": of the last of these, or null}."""
         self._kept, self._steps = [], []
         ready = self._ready = _Ready(sets, [self._bind(inputs) for inputs in sets])
+        within.note("bind")
         if self._stopwatch[0] != plan["flush_bytes"]:
             self._stopwatch = plan["flush_bytes"], timing.Stopwatch(self._device, plan["flush_bytes"])
+        within.note("stopwatch")
         if not plan["warmup"]:
             self._make_room(ready, sets[0], plan)
+            within.note("room")
         if plan["repeat"] > _len(sets) or plan["warmup"] > 1:
             ready.originals = [self._originals(bound) for bound in ready.bound]
         host_us = None
@@ -74,12 +74,14 @@ class BurstCaller(Caller):
             host_us = timing.warm(once, self._device, plan["warmup"])
             self._ready = None
         self._synchronize()
+        within.note("calls")
         return {"host_us": host_us}
 
     def burst(self, call, plan):
         """At most `repeat` calls on the sets in turn: {"device_us", "host_us", "tail_us", "kept", "backward_us",
         "observed"}."""
         ready, stopwatch = self._open(plan)
+        within.note("open")
         self._kept, self._steps = [], []
         alive = collections.deque(maxlen=ready.alive)
         spent, host, tails = [], [], []
@@ -97,7 +99,9 @@ class BurstCaller(Caller):
             host.append(lap.host_us)
             tails.append(lap.tail_us)
             alive.append(lap.result)
+        within.note("calls")
         observed = self._witness.look()
+        within.note("look")
         _set_recording(recording)
         backward_us = self._time_backward(alive, call, plan, _len(spent))
         return {
@@ -193,8 +197,7 @@ class BurstCaller(Caller):
         allocated by the driver while a call is timed."""
         places = [_bytes_of(place) for place in inputs["outputs"] + inputs["mutated"]]
         size, on_device = _max(16, sum(map(_padded, places))), self._device != "cpu"
-        fresh = self._room[0] != (size, plan["keep"])
-        if fresh:
+        if self._room[0] != (size, plan["keep"]):
             self._room = None, []
             buffers = plan["keep"]
             if on_device:
@@ -204,8 +207,8 @@ class BurstCaller(Caller):
         ready.room = self._room[1]
         if on_device:
             outputs = [_bytes_of(place) for place in inputs["outputs"]]
-            ready.alive = _max(1, _min(_ALIVE, plan["repeat"], _ALIVE_BYTES // _max(1, sum(outputs))))
-            poison_freed_blocks(self._device, outputs, ready.alive + 2, anew=fresh)
+            ready.alive = readiness.kept_alive(outputs, plan["repeat"])
+            poison_freed_blocks(self._device, outputs, readiness.blocks_for(ready.alive))
 
     # ---------------------------------------------------------------------------------------- restoring
     def _originals(self, bound):

@@ -3,7 +3,7 @@ import contextlib
 
 import torch
 
-from . import codec, observing, readiness
+from . import codec, observing, readiness, within
 from .arithmetic import Arithmetic
 from .buffers import OutOfMemory, open_buffer
 from .conduct import Conduct, addresses, went_on, write_late
@@ -55,23 +55,30 @@ class Caller:
         self._device = device
         self._witness = witness
         self._memory = Memory(device)
-        self._reserved = False  # whether torch keeps free memory for the next call's outputs
         self._conduct = Conduct(device)
         self._written = []  # which of the flattened arguments the last run wrote its answer over
 
     def attach(self, inputs):
         """Opens the device and the buffers, and has everything loaded that the first call would wait for."""
+        if self._device != "cpu":
+            torch.zeros(1, device=self._device)
+            within.note("context")
         self._memory.use(inputs["buffers"])
+        within.note("open buffers")
         if self._device != "cpu":
             warm_up(self._device, {place["dtype"] for place in inputs["outputs"]})
+            within.note("warm up")
         return {}
 
-    def prepare(self, inputs, binaries, further):
-        """Takes memory for the outputs and `further` bytes, and loads `binaries`: without a launch."""
+    def prepare(self, inputs, binaries, plan):
+        """Takes memory for a burst after `plan`, and loads `binaries`: without a launch."""
         if self._device != "cpu":
             self._memory.use(inputs["buffers"])
-            self._reserved = readiness.reserve(self._device, output_sizes(inputs["outputs"]), further)
+            within.note("open buffers")
+            readiness.reserve(self._device, output_sizes(inputs["outputs"]), plan)
+            within.note("take memory")
             readiness.load(binaries, self._device)
+            within.note("load binaries")
         return {}
 
     def run(self, inputs, call, muted=False, late=False, watched=False):
@@ -79,8 +86,9 @@ class Caller:
         `late` the caller's stream writes the inputs only while the call is made; with `watched` torch's operators
         are noticed."""
         bound = self._bind(inputs)
-        reserved, self._reserved = self._reserved, False  # what a call leaves behind is not as it was
-        with poisoned(self._device, inputs["outputs"], reserved), Launches(muted) as launches:
+        within.note("bind")
+        with poisoned(self._device, inputs["outputs"]), Launches(muted) as launches:
+            within.note("poison")
             if late:
                 write_late(codec.flatten(bound.arguments), self._device)
             with torch.set_grad_enabled(bool(call["grads"])):
@@ -98,12 +106,16 @@ class Caller:
             observed += self._conduct.end(outputs, bound)
             observed += watch.found if watch else []
             # The caller's stream only: who works elsewhere must have made this one wait.
+            within.note("call")
             self._synchronize_stream()
+            within.note("finish")
         answer, differentiable = self._deliver(result, bound, inputs, call)
         self._synchronize_stream()
         landed = [self._landing(tensor, place) for tensor, place in zip(outputs, inputs["outputs"])]
         self._synchronize()
+        within.note("deliver")
         observed += went_on(outputs, landed)
+        within.note("compare with what was delivered")
         self._written = self._written_over(result, bound, inputs, call)
         answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
         self._synchronize()

@@ -1,4 +1,6 @@
 """A candidate's process: what it answers (PROTOCOL.md). By now it is confined."""
+import os
+
 import torch
 from triton import knobs
 
@@ -56,11 +58,13 @@ class Child:
             return self._guarded(lambda: identity.source(file.read()))
 
     def attach(self, request):
+        if (queues := request.get("queues")) is not None:
+            os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = str(queues)
         return self._guarded(lambda: self._caller.attach(request["inputs"]))
 
     def prepare(self, request):
-        inputs, further = request["inputs"], request.get("flush_bytes", 0)
-        return self._guarded(lambda: self._caller.prepare(inputs, self._binaries, further))
+        inputs, plan = request["inputs"], request["timing"]
+        return self._guarded(lambda: self._caller.prepare(inputs, self._binaries, plan))
 
     def run(self, request):
         how = {name: request.get(name, False) for name in ("muted", "late", "watched")}

@@ -122,12 +122,23 @@ def _size(tensor):
 
 
 def _same(some, others):
-    """In pieces: comparing takes memory of its own."""
+    """Byte for byte; as words, which a GPU compares eight times as fast. In pieces: comparing takes memory of its
+    own."""
+    whole = some.numel() // _WORD * _WORD
+    if any(flat.storage_offset() % _WORD or flat.data_ptr() % _WORD for flat in (some, others)):
+        whole = 0
+    words = some[:whole].view(torch.int64), others[:whole].view(torch.int64)
+    rests = some[whole:], others[whole:]
+    return _same_pieces(*words) and _same_pieces(*rests)
+
+
+def _same_pieces(some, others):
     pieces = range(0, some.numel(), _PIECE)
     return all(_equal(some[start : start + _PIECE], others[start : start + _PIECE]) for start in pieces)
 
 
-_PIECE = 1 << 28  # bytes
+_WORD = 8  # bytes
+_PIECE = 1 << 27  # elements
 
 
 def _bytes(tensor):

@@ -11,23 +11,29 @@ from .wire import Failure
 
 
 class _Copies:
-    """The shared buffers of a case, copied; none of them is open any more."""
+    """Copies of the shared buffers that are asked for; none of the originals is open any more."""
 
     def __init__(self, descriptions, device):
-        self._memory = {}
-        for description in descriptions:
-            try:
-                buffer = open_buffer(description, device)
-                self._memory[description["buffer"]] = buffer.memory.clone()
-            except (OutOfMemory, torch.OutOfMemoryError) as error:
-                raise Failure("out_of_memory", f"no room for a copy of the inputs: {error}") from None
-            if device != "cpu":
-                torch.cuda.synchronize(device)
-            buffer.close()
+        self._descriptions = {description["buffer"]: description for description in descriptions}
+        self._device, self._memory = device, {}
 
     def tensor(self, description):
-        tensor = codec.view(self._memory[description["buffer"]], description)
+        number = description["buffer"]
+        if number not in self._memory:
+            self._memory[number] = self._copy(self._descriptions[number])
+        tensor = codec.view(self._memory[number], description)
         return tensor.requires_grad_() if description["grad"] else tensor
+
+    def _copy(self, description):
+        try:
+            buffer = open_buffer(description, self._device)
+            copy = buffer.memory.clone()
+        except (OutOfMemory, torch.OutOfMemoryError) as error:
+            raise Failure("out_of_memory", f"no room for a copy of the inputs: {error}") from None
+        if self._device != "cpu":
+            torch.cuda.synchronize(self._device)
+        buffer.close()
+        return copy
 
 
 def profile_call(binder, device, inputs, call):

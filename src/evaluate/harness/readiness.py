@@ -6,28 +6,42 @@ children some of them are always at it, and whoever has the turn would wait for 
 import torch
 from triton.runtime.driver import driver
 
-# Of an output's size: two that are alive between calls, and one that a candidate takes for itself.
-BLOCKS = 3
 # Others need memory too: the referee, and children that are ready as well.
 _SHARE_OF_FREE = 4
 # An autotuned kernel may have hundreds of configurations; the call loads what is missing.
 _MOST_BINARIES = 64
+# Results that stay alive so that the allocator gives other addresses to the next calls, and their bytes together.
+_ALIVE, _ALIVE_BYTES = 8, 4 << 30
+_SPARE = 2
 
 
-def reserve(device, sizes, further):
-    """Has torch keep free blocks for outputs of `sizes` bytes and for one of `further` bytes; returns whether it
-    does. Without them the call takes what it needs itself."""
-    wanted = [size for size in sizes for _ in range(BLOCKS)] + [further]
+def kept_alive(sizes, repeat):
+    """How many results of `repeat` calls, whose outputs have `sizes` bytes, stay alive at a time."""
+    return max(1, min(_ALIVE, repeat, _ALIVE_BYTES // max(1, sum(sizes))))
+
+
+def blocks_for(alive):
+    """How many blocks of an output's size are poisoned so that none of these results lies in another one."""
+    return alive + _SPARE
+
+
+def reserve(device, sizes, plan):
+    """Has torch keep memory for what a burst after `plan` needs, outputs of `sizes` bytes, copies of them and what is
+    written to flush caches, in one block that it cuts. Without it the calls take what they need themselves."""
+    blocks = blocks_for(kept_alive(sizes, plan["repeat"])) + plan["keep"]
+    wanted = plan["flush_bytes"] + blocks * sum(-(-size // _GRAIN) * _GRAIN for size in sizes)
     free, _ = torch.cuda.mem_get_info(device)
-    if sum(wanted) > free // _SHARE_OF_FREE:
+    if wanted > free // _SHARE_OF_FREE:
         return False
     try:
-        held = [torch.empty(size, dtype=torch.uint8, device=device) for size in wanted if size]
+        torch.empty(wanted, dtype=torch.uint8, device=device)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return False
-    del held
     return True
+
+
+_GRAIN = 512  # of torch's allocator, bytes
 
 
 def load(binaries, device):

@@ -189,8 +189,8 @@ class Stage:
         del self._sets[at:]
 
     def _describe(self, each):
-        """Names the buffers of all sets that are in use, so that a child keeps them open."""
-        buffers = [buffer for other in self._shown for buffer in other.slots.describe()] + self._landing.describe()
+        """Names the buffers of all sets, so that a child opens them once and keeps them open."""
+        buffers = [buffer for other in self._sets for buffer in other.slots.describe()] + self._landing.describe()
         return {**each.encoded, **self._landed, "buffers": buffers}
 
     @staticmethod

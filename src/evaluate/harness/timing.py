@@ -10,7 +10,7 @@ import torch
 
 _now = time.perf_counter_ns
 _empty = torch.empty
-_zero = torch.Tensor.zero_
+_read = torch.sum
 _Event = torch.cuda.Event
 _record = torch.cuda.Event.record
 _elapsed_ms = torch.cuda.Event.elapsed_time
@@ -63,8 +63,9 @@ class Stopwatch:
     """Times single calls on one device.
 
     cuda: a call waits behind a sleeping kernel of `wait_us` until the host has queued it, so that the events
-    enclose device time alone; before it, `flush_bytes` are written to drive its data out of the L2 cache. Then
-    the whole device is waited for: no work of one call can hide in the wait of the next.
+    enclose device time alone; before it, `flush_bytes` are read to drive its data out of the L2 cache. (Written,
+    they would leave the cache full of lines that the call has to wait for to be written back.) Then the whole
+    device is waited for: no work of one call can hide in the wait of the next.
     cpu: device time is the host's clock around the call, and nothing is flushed.
     """
 
@@ -73,7 +74,8 @@ class Stopwatch:
         self.lap = self._on_host if self._device.type == "cpu" else self._on_device
         if self._device.type == "cpu":
             return
-        self._flush = _empty(flush_bytes, dtype=torch.uint8, device=self._device) if flush_bytes else None
+        self._flush = _empty(flush_bytes // 8, dtype=torch.int64, device=self._device) if flush_bytes else None
+        self._sum = _empty(1, dtype=torch.int64, device=self._device) if flush_bytes else None
         self._cycles = _SLACK_US * _CYCLES_PER_US
         self._begin, self._end = _Event(enable_timing=True), _Event(enable_timing=True)
         self._forget_persisting = _persisting_reset()
@@ -100,7 +102,7 @@ class Stopwatch:
             self._forget_persisting()
         _sleep(self._cycles)
         if self._flush is not None:
-            _zero(self._flush)
+            _read(self._flush, 0, keepdim=True, out=self._sum)
         _record(self._begin, stream)
         start = _now()
         result = fn()

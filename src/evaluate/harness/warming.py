@@ -29,6 +29,8 @@ def warm_up(device, dtypes):
 
 def _use_torch(device, dtypes):
     bytes_ = torch.full((_FEW,), 0xFF, dtype=torch.uint8, device=device)
+    for kind in (torch.uint8, torch.int64):
+        torch.equal(bytes_.view(kind), bytes_.clone().view(kind))  # of one and the same it does not look
     for name in dtypes:
         tensor = torch.empty((4, 8), dtype=codec.dtype_of(name), device=device)
         tensor.copy_(torch.zeros_like(tensor))

@@ -10,6 +10,8 @@ import select
 import socket
 import threading
 
+from . import within
+
 REQUEST_BYTES = 8 << 20  # longest line that a process accepts
 ANSWER_BYTES = 1 << 20  # longest line that a process writes
 MESSAGE_CHARACTERS = 2000
@@ -87,11 +89,14 @@ def serve(wire, operations):
     """
     while (request := wire.receive()) is not None:
         number = request.get("id")
+        within.begin()
         try:
             operation = operations.get(request.get("op"))
             if operation is None:
                 raise Failure("internal", f"no operation {request.get('op')!r}; known: {', '.join(operations)}")
             answer = {"id": number, "ok": operation(request)}
+            if parts := within.take():
+                answer["within"] = parts
         except Failure as failure:
             answer = {"id": number, "error": failure.encode()}
         except Exception as error:
