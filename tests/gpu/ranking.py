@@ -2,14 +2,15 @@
 
     python3 tests/gpu/ranking.py BINARY BENCHMARKS --candidates 60 --out ranking.json
 
-For each operator two runs with the same first candidates: one evaluates every candidate on the lowest
-and on the highest rung (`--full-evaluation`), one promotes. From the journals:
+For each operator two runs with the same first candidates, without profiles: one evaluates every candidate on
+the lowest and on the highest rung (`--full-evaluation`), one promotes over the default ladder. From the journals:
 
 - Kendall's tau between the order on rung 0 and the order at full fidelity. Pairs whose latencies at full
   fidelity differ by less than `--tie` have no order that a measurement could find, and are left out;
   how many is reported.
-- The winner of the ladder, looked up in the run that measured everything, against the best there.
-- GPU seconds of both, without the baseline.
+- The winner of the ladder, looked up in the run that measured everything, against the best there; where
+  nothing got past the top rung, the winner is the baseline.
+- GPU seconds of the ladder over those of the highest rung for everything, without the baseline.
 """
 import argparse
 import itertools
@@ -29,19 +30,11 @@ timing = {{ warmup = 3, repeat = 10 }}
 keep = {keep}
 """
 
-MIDDLE = """
-[[search.rung]]
-cases = {{ spread = 3 }}
-seeds = 2
-timing = {{ warmup = 5, repeat = 30 }}
-keep = 0.34
-"""
-
 TOP = """
 [[search.rung]]
 cases = "all"
 seeds = 3
-timing = {{ warmup = 10, repeat = 100 }}
+timing = { warmup = 10, repeat = 100 }
 """
 
 
@@ -51,26 +44,35 @@ def run(arguments, name, folder, ladder, *options):
     (folder / "kernelbrain.toml").write_text(ladder)
     source = arguments.benchmarks / name
     command = [
-        arguments.binary, "optimize", source / "input_kernel.py", "--test", source / "test.py", "--device", "cuda",
+        arguments.binary, "optimize", source / "input_kernel.py", "--test", source / "test.py", "--device", arguments.device,
         "--config", folder / "kernelbrain.toml", "--budget", arguments.budget, "--seeds", arguments.candidates,
-        "--max-candidates", arguments.candidates, "--db", folder / "runs.db", "--out", folder / "out", "--plain", *options,
+        "--max-candidates", arguments.candidates, "--db", folder / "runs.db", "--out", folder / "out", "--plain",
+        "--no-profile", "--no-calibrate", *options,
     ]
-    subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace")
+    if ran.returncode:
+        sys.exit("\n".join(ran.stderr.splitlines()[-20:]))
     rows = sqlite3.connect(folder / "runs.db").execute("SELECT kind, body FROM events ORDER BY seq").fetchall()
     return [(kind, json.loads(body)) for kind, body in rows]
 
 
+def latencies(evaluation):
+    return {case["case"]: case["latency_us"] for case in evaluation["cases"]}
+
+
 def evaluations(journal):
-    """Candidate to {rung: {case: µs}} of what was accepted, and the GPU seconds of everything."""
-    measured, seconds = {}, 0.0
+    """{candidate: {rung: {case: µs}}} of what was accepted; GPU seconds by rung; the baseline's {case: µs}."""
+    measured, seconds, baseline = {}, {}, {}
     for kind, body in journal:
+        if kind == "baseline_measured":
+            baseline = latencies(body["evaluation"])
         if kind == "evaluated":
             evaluation = body["evaluation"]
-            seconds += evaluation["cost"]["gpu_seconds"]
+            rung = evaluation["rung"]
+            seconds[rung] = seconds.get(rung, 0.0) + evaluation["cost"]["gpu_seconds"]
             if evaluation["verdict"] == "accepted":
-                cases = {case["case"]: case["latency_us"] for case in evaluation["cases"]}
-                measured.setdefault(evaluation["candidate"], {})[evaluation["rung"]] = cases
-    return measured, seconds
+                measured.setdefault(evaluation["candidate"], {})[rung] = latencies(evaluation)
+    return measured, seconds, baseline
 
 
 def geometric_mean(cases):
@@ -92,25 +94,31 @@ def kendall(pairs, tie):
 
 
 def examine(arguments, name, folder):
-    rung_0 = RUNG_0.format(cases=arguments.rung_0_cases, keep=0.34)
-    everything = run(arguments, name, folder / "all", RUNG_0.format(cases=arguments.rung_0_cases, keep=1.0) + TOP.format(), "--full-evaluation")
-    ladder = run(arguments, name, folder / "ladder", rung_0 + MIDDLE.format() + TOP.format())
-    measured, seconds = evaluations(everything)
+    ladder = RUNG_0.format(cases=arguments.rung_0_cases, keep=1.0) + TOP
+    everything = run(arguments, name, folder / "all", ladder, "--full-evaluation")
+    measured, seconds, baseline = evaluations(everything)
     both = {candidate: rungs for candidate, rungs in measured.items() if 0 in rungs and 1 in rungs}
     full = {candidate: geometric_mean(rungs[1]) for candidate, rungs in both.items()}
     by_first_case = [(next(iter(rungs[0].values())), full[candidate]) for candidate, rungs in both.items()]
     by_rung_0 = [(geometric_mean(rungs[0]), full[candidate]) for candidate, rungs in both.items()]
-    of_ladder, ladder_seconds = evaluations(ladder)
+    first_case = [(next(iter(rungs[0].values())), next(iter(rungs[1].values()))) for rungs in both.values()]
+    of_ladder, ladder_seconds, _ = evaluations(run(arguments, name, folder / "ladder", ""))
     survivors = {candidate: geometric_mean(rungs[2]) for candidate, rungs in of_ladder.items() if 2 in rungs}
     winner = min(survivors, key=survivors.get, default=None)
-    best = min(full.values(), default=None)
+    found = full.get(winner, geometric_mean(baseline)) if winner is None or winner in full else None
+    best = min([*full.values(), geometric_mean(baseline)])
+    spent = sum(ladder_seconds.values())
     return {
         "candidates": len(both),
         "rung_0": kendall(by_rung_0, arguments.tie),
-        "first_case_alone": kendall(by_first_case, arguments.tie),
-        "winner_over_best": full[winner] / best if winner in full else None,
-        "gpu_seconds": {"everything": seconds, "ladder": ladder_seconds, "share": ladder_seconds / seconds if seconds else None},
+        "first_case_against_all": kendall(by_first_case, arguments.tie),
+        "first_case_against_itself": kendall(first_case, arguments.tie),
+        "winner": winner,
+        "winner_over_best": found / best if found else None,
+        "best_over_baseline": geometric_mean(baseline) / best,
+        "gpu_seconds": {"everything": seconds, "ladder": ladder_seconds, "share": spent / seconds[1]},
         "latencies_us": {candidate: rungs for candidate, rungs in both.items()},
+        "ladder_latencies_us": of_ladder,
     }
 
 
@@ -121,6 +129,7 @@ def main():
     parser.add_argument("--only", nargs="*", help="names of operators; default: all")
     parser.add_argument("--candidates", type=int, default=60)
     parser.add_argument("--budget", default="10m")
+    parser.add_argument("--device", default="cuda")
     parser.add_argument("--rung-0-cases", default='"all"', help="the `cases` of rung 0, as in a configuration")
     parser.add_argument("--tie", type=float, default=0.01)
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -130,7 +139,7 @@ def main():
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             result["operators"][name] = examine(arguments, name, pathlib.Path(folder))
-        shown = {key: value for key, value in result["operators"][name].items() if key != "latencies_us"}
+        shown = {key: value for key, value in result["operators"][name].items() if not key.endswith("latencies_us")}
         print(name, json.dumps(shown))
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -2,10 +2,10 @@
 
     python3 tests/gpu/throughput.py BINARY KERNEL TEST --candidates 200 --fresh 3 --out throughput.json
 
-Ours: `kernelbrain optimize` with a ladder whose rung 0 is the default one; counted are the distinct
-programs that were launched, compared by the referee and timed between the first debit and the last
-evaluation of rung 0, as the journal recorded them; a candidate that shares another's measurement, being
-the same program, is not counted. `steps_ms` has the median and the 90th percentile of each step of these
+Ours: `kernelbrain optimize` with a ladder whose rung 0 is the default one, ended when rung 0 is done;
+counted are the distinct programs that were launched, compared by the referee and timed between the first
+debit and the last evaluation of rung 0, as the journal recorded them; a candidate that shares another's
+measurement, being the same program, is not counted. `steps_ms` has the median and the 90th percentile of each step of these
 evaluations, those under `turn` while the GPU was held. Fresh processes: for each of a few candidates one
 process that imports, makes the inputs on the GPU and compares, and a second that times candidate,
 eager and torch.compile, the way agents without a fork server do.
@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -28,7 +29,7 @@ LADDER = """
 cases = { first = 1 }
 seeds = 1
 timing = { warmup = 3, repeat = 10 }
-keep = 0.02
+keep = 0.001
 
 [[search.rung]]
 cases = "all"
@@ -87,42 +88,85 @@ def steps(log):
     return {"before_and_after": summary(before), "turn": summary(turn)}
 
 
+def within(log):
+    """Median milliseconds of the parts of each answer of a child or the referee, of those that have several."""
+    parts = {}
+    for found in re.finditer(r'answered op="(\w+)" ms=\S+ within=(\[\[.*?\]\])', re.sub(r"\x1b\[[0-9;]*m", "", log)):
+        for part, ms in json.loads(found.group(2)):
+            parts.setdefault(found.group(1), {}).setdefault(part, []).append(ms)
+    return {op: {part: statistics.median(ms) for part, ms in of.items()} for op, of in parts.items()}
+
+
+def journal(database):
+    """The events so far, as (when, kind, body)."""
+    if not database.exists():
+        return []
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)
+    try:
+        rows = connection.execute("SELECT recorded_at, kind, body FROM events ORDER BY seq").fetchall()
+    except sqlite3.OperationalError:  # not made yet
+        return []
+    finally:
+        connection.close()
+    return [(at, kind, json.loads(body)) for at, kind, body in rows]
+
+
+def of_rung_0(events):
+    return [(at, body["evaluation"]) for at, kind, body in events
+            if kind == "evaluated" and body["evaluation"]["rung"] == 0]
+
+
+def until_rung_0_is_done(command, database, candidates, limit, log):
+    """Runs until that many candidates are past rung 0, or the limit in seconds; the journal, and the seconds."""
+    started = time.monotonic()
+    environment = {**os.environ, "KERNELBRAIN_LOG": "kernelbrain::evaluate=debug"}
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=log, env=environment)
+    while process.poll() is None and time.monotonic() - started < limit:
+        if len(of_rung_0(journal(database))) >= candidates:
+            break
+        time.sleep(0.5)
+    seconds = time.monotonic() - started
+    for _ in range(2):  # the second one: now
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    return journal(database), seconds
+
+
 def ours(arguments, folder):
-    config, database = folder / "kernelbrain.toml", folder / "runs.db"
+    config, database, log = folder / "kernelbrain.toml", folder / "runs.db", folder / "log"
     config.write_text(LADDER)
     command = [
         arguments.binary, "optimize", arguments.kernel, "--test", arguments.test, "--config", config,
-        "--device", "cuda", "--budget", "10m", "--seeds", str(arguments.candidates),
-        "--max-candidates", str(arguments.candidates), "--db", database, "--out", folder / "out", "--plain",
+        "--device", arguments.device, "--budget", "10m", "--seeds", str(arguments.candidates),
+        "--max-candidates", str(arguments.candidates), "--db", database, "--out", folder / "out", "--plain", "--no-calibrate",
     ]
     if arguments.children:
         command += ["--children", str(arguments.children)]
-    started = time.monotonic()
-    environment = {**os.environ, "KERNELBRAIN_LOG": "kernelbrain::evaluate=debug"}
-    ran = subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                         env=environment, errors="replace")
-    if ran.returncode:
-        sys.exit("\n".join(ran.stderr.splitlines()[-20:]))
-    whole = time.monotonic() - started
-    rows = sqlite3.connect(database).execute("SELECT recorded_at, kind, body FROM events ORDER BY seq").fetchall()
-    begun, ended, accepted, shared, rejected, turn, wall = [], [], 0, 0, {}, 0.0, 0.0
-    for at, kind, body in rows:
-        body = json.loads(body)
-        if kind == "debited" and body["rung"] == 0:
-            begun.append(at)
-        if kind == "evaluated" and body["evaluation"]["rung"] == 0:
-            evaluation = body["evaluation"]
-            ended.append(at)
-            turn += evaluation["cost"]["gpu_seconds"]
-            wall += evaluation["cost"]["wall_seconds"]
-            if evaluation.get("same_program_as"):
-                shared += 1
-            elif evaluation["verdict"] == "accepted":
-                accepted += 1
-            else:
-                rejected[evaluation["gate"]] = rejected.get(evaluation["gate"], 0) + 1
-    seconds = (instant(max(ended)) - instant(min(begun))).total_seconds()
-    report = json.loads((folder / "out" / "report.json").read_text())
+    with open(log, "wb") as file:
+        events, whole = until_rung_0_is_done(command, database, arguments.candidates, arguments.limit, file)
+    text = log.read_text(errors="replace")
+    if arguments.log:
+        arguments.log.write_text(text)
+    begun, evaluated = [at for at, kind, body in events if kind == "debited" and body["rung"] == 0], of_rung_0(events)
+    if len(evaluated) < 2:
+        sys.exit("nothing was measured:\n" + "\n".join(text.splitlines()[-20:]))
+    accepted, shared, rejected, turn, wall = 0, 0, {}, 0.0, 0.0
+    for _, evaluation in evaluated:
+        turn += evaluation["cost"]["gpu_seconds"]
+        wall += evaluation["cost"]["wall_seconds"]
+        verdict = evaluation["verdict"]
+        if evaluation.get("same_program_as"):
+            shared += 1
+        elif verdict == "accepted":
+            accepted += 1
+        else:
+            rejected[evaluation["gate"]] = rejected.get(evaluation["gate"], 0) + 1
+    seconds = (instant(evaluated[-1][0]) - instant(min(begun))).total_seconds()
     return {
         "candidates_measured": accepted,
         "candidates_sharing_a_measurement": shared,
@@ -131,10 +175,10 @@ def ours(arguments, folder):
         "candidates_a_minute": 60 * accepted / seconds,
         "gpu_turn_seconds": turn,
         "gpu_turn_share": turn / seconds,
-        "seconds_an_evaluation": wall / max(1, len(ended)),
+        "seconds_an_evaluation": wall / len(evaluated),
         "whole_run_seconds": whole,
-        "steps_ms": steps(ran.stderr),
-        "device": report["device"],
+        "steps_ms": steps(text),
+        "within_ms": within(text),
     }
 
 
@@ -156,6 +200,9 @@ def main():
     parser.add_argument("test")
     parser.add_argument("--candidates", type=int, default=200)
     parser.add_argument("--children", type=int)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--limit", type=float, default=300, help="seconds after which rung 0 is ended as it is")
+    parser.add_argument("--log", type=pathlib.Path, help="where to keep what kernelbrain logged")
     parser.add_argument("--fresh", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
