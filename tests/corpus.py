@@ -40,38 +40,67 @@ class Outcome:
         return self.verdict in (_EXPECTED[self.expected], "left out")
 
 
-def judge(folder, options):
-    case = tomllib.loads((folder / "case.toml").read_text())
-    outcome = Outcome(folder.name, case.get("category", ""), case["expect"], "left out")
-    if case.get("needs_gpu") and options.device == "cpu":
-        outcome.reason = "needs a GPU"
-        return outcome
-    command = [options.binary, "bench", str(folder / "candidate.py"), "--test", str(folder / "reference.py")]
-    command += ["--device", options.device, "--json", *options.bench_option]
-    started = time.monotonic()
+def case_of(folder):
+    return tomllib.loads((folder / "case.toml").read_text())
+
+
+def begin(folder):
+    case = case_of(folder)
+    return Outcome(folder.name, case.get("category", ""), case["expect"], "left out")
+
+
+def in_groups(folders, options):
+    """[[folder…]…]: cases with the same contract are judged by one `bench`, which imports it once."""
+    groups = {}
+    for folder in folders:
+        groups.setdefault((folder / "reference.py").read_bytes(), []).append(folder)
+    most = max(1, options.group)
+    return [group[at : at + most] for group in groups.values() for at in range(0, len(group), most)]
+
+
+def judge(folders, options):
+    """The outcomes of cases that share a contract."""
+    outcomes = {folder: begin(folder) for folder in folders}
+    judged = []
+    for folder, outcome in outcomes.items():
+        if case_of(folder).get("needs_gpu") and options.device == "cpu":
+            outcome.reason = "needs a GPU"
+        else:
+            judged.append(folder)
+    if not judged:
+        return list(outcomes.values())
+    command = [options.binary, "bench", *(str(folder / "candidate.py") for folder in judged)]
+    command += ["--test", str(judged[0] / "reference.py"), "--device", options.device, "--json", *options.bench_option]
+    started, limit = time.monotonic(), options.timeout * len(judged)
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        outcome.verdict, outcome.reason = "crashed", f"no verdict within {options.timeout:g} s"
-        return outcome
-    finally:
-        outcome.seconds = time.monotonic() - started
-    read_verdict(ran, outcome)
-    return outcome
+        ran = None
+    for folder in judged:
+        outcome = outcomes[folder]
+        outcome.seconds = (time.monotonic() - started) / len(judged)
+        if ran is None:
+            outcome.verdict, outcome.reason = "crashed", f"no verdict within {limit:g} s"
+        else:
+            read_verdict(ran, folder, outcome)
+    return list(outcomes.values())
 
 
-def read_verdict(ran, outcome):
-    """The verdict of one file from what `bench` printed; its exit status must say the same."""
+def read_verdict(ran, folder, outcome):
+    """The verdict of one file from what `bench` printed; its exit status must say the same of all of them."""
     outcome.verdict = "crashed"
     try:
-        (result,) = json.loads(ran.stdout)["results"]
+        results = json.loads(ran.stdout)["results"]
+        (result,) = [result for result in results if result["file"] == str(folder / "candidate.py")]
     except (ValueError, KeyError):
         outcome.reason = f"exit status {ran.returncode}: {ran.stderr.strip() or ran.stdout.strip()}"
         return
     outcome.gate, outcome.line = result.get("gate") or "", (result.get("evidence") or {}).get("line")
     outcome.reason = result.get("reason") or ""
-    if _VERDICT_STATUS.get(ran.returncode) != result["verdict"]:
-        outcome.reason = f"exit status {ran.returncode}, but the verdict is {result['verdict']}: {outcome.reason}"
+    verdicts = {result["verdict"] for result in results}
+    whole = "rejected" if "rejected" in verdicts else "accepted"
+    if _VERDICT_STATUS.get(ran.returncode) != whole:
+        outcome.reason = f"exit status {ran.returncode}, but the verdicts are {sorted(verdicts)}: {outcome.reason}"
     elif not any(words in outcome.reason for words in _NO_VERDICT):
         outcome.verdict = result["verdict"]
 
@@ -102,6 +131,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="cases at once; on a GPU take 1, so that times mean something")
     parser.add_argument("--only", default="", help="cases whose name or category contains this")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds a case")
+    parser.add_argument("--group", type=int, default=4, help="cases of one contract that share a process")
     parser.add_argument("--width", type=int, default=180, help="columns of the table")
     parser.add_argument("--bench-option", action="append", default=[], help="passed on to bench, for example --no-timing")
     parser.add_argument("--json", type=pathlib.Path, help="write the outcomes to this file too")
@@ -110,18 +140,18 @@ def main():
     folders = sorted(path.parent for path in (options.corpus / "cases").glob("*/case.toml"))
     if not folders:
         parser.error(f"{options.corpus} has no cases/NAME/case.toml: is it a corpus?")
-    category = {folder: tomllib.loads((folder / "case.toml").read_text()).get("category", "") for folder in folders}
+    category = {folder: case_of(folder).get("category", "") for folder in folders}
     chosen = [folder for folder in folders if options.only in folder.name or options.only in category[folder]]
     started = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(max(options.jobs, 1)) as pool:
-        pending = [pool.submit(judge, folder, options) for folder in chosen]
+        pending = [pool.submit(judge, group, options) for group in in_groups(chosen, options)]
         for done in concurrent.futures.as_completed(pending):
-            outcome = done.result()
-            mark = "ok" if outcome.good else "NO"
-            print(f"{mark}  {outcome.name}  {outcome.verdict}  {outcome.seconds:.1f} s", file=sys.stderr, flush=True)
+            for outcome in done.result():
+                mark = "ok" if outcome.good else "NO"
+                print(f"{mark}  {outcome.name}  {outcome.verdict}  {outcome.seconds:.1f} s", file=sys.stderr, flush=True)
             if options.json:
-                write(options.json, [future.result() for future in pending if future.done()])
-        outcomes = [future.result() for future in pending]
+                write(options.json, [outcome for future in pending if future.done() for outcome in future.result()])
+        outcomes = sorted((outcome for future in pending for outcome in future.result()), key=lambda o: o.name)
     table(outcomes, options.width)
     judged = [o for o in outcomes if o.verdict != "left out"]
     wrong = [o for o in outcomes if not o.good]
