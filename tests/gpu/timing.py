@@ -51,13 +51,18 @@ for case in contract.CASES:
     torch.cuda.cudart().cudaProfilerStop()
 """
 
-DO_BENCH = PROFILED.split("for case in")[0] + """
+# The first case of each pair of a kernel and a contract, one after the other.
+DO_BENCH = PROFILED.split("kernel, contract =")[0] + """
 import triton.testing
-case = {key: value for key, value in contract.CASES[0].items() if key not in ("name", "weight")}
-inputs = contract.make_inputs(device="cuda", seed=1, **case)
-for _ in range(3):
-    kernel.kernel_function(*inputs)
-print(1e3 * triton.testing.do_bench(lambda: kernel.kernel_function(*inputs), return_mode="median"))
+for kernel, contract in zip(sys.argv[1::2], sys.argv[2::2]):
+    kernel, contract = load("kernel", kernel), load("contract", contract)
+    case = {key: value for key, value in contract.CASES[0].items() if key not in ("name", "weight")}
+    inputs = contract.make_inputs(device="cuda", seed=1, **case)
+    for _ in range(3):
+        kernel.kernel_function(*inputs)
+    print(1e3 * triton.testing.do_bench(lambda: kernel.kernel_function(*inputs), return_mode="median"), flush=True)
+    del inputs
+    torch.cuda.empty_cache()
 """
 
 
@@ -173,18 +178,21 @@ def do_bench(options):
         raise Failed("name the operators' folder with --benchmarks")
     script = options.folder / "do_bench.py"
     script.write_text(DO_BENCH)
-    rows = []
+    names, pairs = [], []
     for folder in sorted(path for path in options.benchmarks.iterdir() if (path / "input_kernel.py").exists()):
         kernel, contract = folder / "input_kernel.py", options.folder / f"{folder.name}_contract.py"
         contract.write_text((folder / "test.py").read_text() + "\nCASES = CASES[:1]\nSMALL_CASES = SMALL_CASES[:1]\n")
+        names.append(folder.name)
+        pairs.append((kernel, contract))
+    theirs = run([sys.executable, script, *(path for pair in pairs for path in pair)]).split()
+    rows = []
+    for name, (kernel, contract), us in zip(names, pairs, map(float, theirs)):
         try:
             ours = compare(options, kernel, kernel, contract, 1)[0]["candidate_us"]
-            theirs = float(run([sys.executable, script, kernel, contract]).split()[-1])
         except Failed as failed:
-            rows.append({"operator": folder.name, "failed": str(failed)})
+            rows.append({"operator": name, "failed": str(failed)})
             continue
-        share = ours / theirs - 1
-        rows.append({"operator": folder.name, "us": ours, "do_bench_us": theirs, "off": share})
+        rows.append({"operator": name, "us": ours, "do_bench_us": us, "off": ours / us - 1})
     return {"operators": rows, "good": all(abs(row.get("off", 1)) <= DO_BENCH_SHARE for row in rows)}
 
 

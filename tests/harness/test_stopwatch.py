@@ -36,7 +36,7 @@ class Tape:
         fakes = {
             "_now": lambda: self._clock,
             "_empty": lambda size, dtype, device: torch.empty(size, dtype=dtype),
-            "_read": note("flush"),
+            "_touch": note("flush"),
             "_Event": lambda enable_timing: object(),
             "_record": note("record"),
             "_elapsed_ms": lambda begin, end: self._device_ms,

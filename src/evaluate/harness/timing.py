@@ -10,7 +10,7 @@ import torch
 
 _now = time.perf_counter_ns
 _empty = torch.empty
-_read = torch.sum
+_touch = torch.eq
 _Event = torch.cuda.Event
 _record = torch.cuda.Event.record
 _elapsed_ms = torch.cuda.Event.elapsed_time
@@ -29,6 +29,8 @@ _SLACK_US = 30
 _LONGEST_WAIT_US = 100_000
 # A call of the driver before each timed call may take this long.
 _QUICK_US = 50
+# Of the L2 cache: to read one word of a line makes room for the whole of it.
+_WORDS_A_LINE = 128 // 8
 # Fewer calls than this have no median worth the name, however long they take.
 LEAST_CALLS = 3
 
@@ -63,8 +65,9 @@ class Stopwatch:
     """Times single calls on one device.
 
     cuda: a call waits behind a sleeping kernel of `wait_us` until the host has queued it, so that the events
-    enclose device time alone; before it, `flush_bytes` are read to drive its data out of the L2 cache. (Written,
-    they would leave the cache full of lines that the call has to wait for to be written back.) Then the whole
+    enclose device time alone; before it, lines of `flush_bytes` are read to drive its data out of the L2 cache.
+    (Written, they would leave the cache full of lines that the call has to wait for to be written back. A kernel
+    that uses shared memory, as a sum does, would leave the multiprocessors set up for that.) Then the whole
     device is waited for: no work of one call can hide in the wait of the next.
     cpu: device time is the host's clock around the call, and nothing is flushed.
     """
@@ -74,8 +77,10 @@ class Stopwatch:
         self.lap = self._on_host if self._device.type == "cpu" else self._on_device
         if self._device.type == "cpu":
             return
-        self._flush = _empty(flush_bytes // 8, dtype=torch.int64, device=self._device) if flush_bytes else None
-        self._sum = _empty(1, dtype=torch.int64, device=self._device) if flush_bytes else None
+        self._lines = None
+        if flush_bytes:
+            self._lines = _empty(flush_bytes // 8, dtype=torch.int64, device=self._device)[::_WORDS_A_LINE]
+            self._touched = _empty(_len(self._lines), dtype=torch.bool, device=self._device)
         self._cycles = _SLACK_US * _CYCLES_PER_US
         self._begin, self._end = _Event(enable_timing=True), _Event(enable_timing=True)
         self._forget_persisting = _persisting_reset()
@@ -101,8 +106,8 @@ class Stopwatch:
         if self._forget_at_every_lap:
             self._forget_persisting()
         _sleep(self._cycles)
-        if self._flush is not None:
-            _read(self._flush, 0, keepdim=True, out=self._sum)
+        if self._lines is not None:
+            _touch(self._lines, 0, out=self._touched)
         _record(self._begin, stream)
         start = _now()
         result = fn()
