@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     evaluate::{EvaluateError, Plane, VerifyPlan},
-    kernel::{Candidate, Evaluation, Verification},
+    kernel::{Candidate, Evaluation, Verdict, Verification},
     search::ports::{Evaluator, Job, PlaneError},
 };
 
@@ -75,8 +75,14 @@ impl Evaluator for PlaneEvaluator {
             let mut evaluation = evaluation?;
             evaluation.cost.gpu_seconds += profiled.gpu_seconds;
             if evaluation.accepted() {
-                evaluation.diagnosis = diagnosis(&profiled.profiling);
-                evaluation.profiling = Some(profiled.profiling);
+                let profiling = profiled.profiling;
+                let case = profiling.profile().map(|profile| profile.case.as_str());
+                let reported = case.and_then(|case| evaluation.latency_us(case));
+                if let Some(it) = profiles.contradiction(&job.candidate, &profiling, reported) {
+                    evaluation.verdict = Verdict::Rejected(it);
+                }
+                evaluation.diagnosis = diagnosis(&profiling);
+                evaluation.profiling = Some(profiling);
             }
             Ok(evaluation)
         });
@@ -115,7 +121,15 @@ impl Evaluator for PlaneEvaluator {
         if verification.accepted() && self.profiles.lacks(candidate) {
             let profiled = self.profiles.profile(&self.plane, candidate).await;
             verification.cost.gpu_seconds += profiled.gpu_seconds;
-            verification.profiling = Some(profiled.profiling);
+            let profiling = profiled.profiling;
+            let case = profiling.profile().map(|profile| profile.case.as_str());
+            let compared =
+                verification.comparisons.iter().find(|it| Some(it.case.as_str()) == case);
+            let reported = compared.map(|it| it.candidate_us);
+            if let Some(it) = self.profiles.contradiction(candidate, &profiling, reported) {
+                verification.verdict = Verdict::Rejected(it);
+            }
+            verification.profiling = Some(profiling);
         }
         Ok(verification)
     }

@@ -9,9 +9,9 @@ use std::{
 use crate::{
     evaluate::{
         Device, Plane,
-        profile::{DeviceFacts, Profiled, Profiler, diagnose},
+        profile::{DeviceFacts, Profiled, Profiler, diagnose, doubt},
     },
-    kernel::{Candidate, CandidateId, Diagnosis, Profiling},
+    kernel::{Candidate, CandidateId, Diagnosis, Gate, Profiling, Rejection},
 };
 
 /// A run of less than this, seconds, has better uses for its time than profiles.
@@ -42,6 +42,8 @@ struct Memory {
     /// Why the last one failed, and how many did in a row.
     failure: Option<String>,
     failures: usize,
+    /// How many times the baseline's reported time the profiler found, where that was too many.
+    usual: Option<f64>,
 }
 
 /// A profiler that fails twice in a row will fail again.
@@ -96,6 +98,25 @@ impl Profiles {
     /// Whether a winner is profiled after its verification: unless it was before.
     pub(super) fn lacks(&self, winner: &Candidate) -> bool {
         !self.memory().done.contains(&winner.id)
+    }
+
+    /// The final word on `reported_us`, a candidate's time on the case that was profiled: a rejection
+    /// where the profiler contradicts it. The baseline is what it is; it is remembered.
+    pub(super) fn contradiction(
+        &self,
+        candidate: &Candidate,
+        profiling: &Profiling,
+        reported_us: Option<f64>,
+    ) -> Option<Rejection> {
+        let profile = profiling.profile()?;
+        let mut memory = self.memory();
+        let doubt = doubt(profile, reported_us?, memory.usual)?;
+        if candidate.parent.is_none() {
+            memory.usual = Some(doubt.factor);
+            tracing::warn!("the baseline {}", doubt.reason);
+            return None;
+        }
+        Some(Rejection::new(Gate::Integrity, doubt.reason).on_case(&profile.case))
     }
 
     /// Profiles `candidate`; the reason why not where that cannot be.

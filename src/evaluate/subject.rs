@@ -197,8 +197,7 @@ impl<'p> Subject<'p> {
         };
         let begun = Instant::now();
         // Before the turn, which others can use as long as somebody still stirs the driver.
-        let quiet =
-            if fidelity.quiet { Some(self.plane.driver.quiet().await) } else { None };
+        let quiet = if fidelity.quiet { Some(self.plane.driver.quiet().await) } else { None };
         let turn = self.plane.turn.take().await;
         self.steps.note("wait for the turn", begun);
         let begun = Instant::now();

@@ -54,6 +54,21 @@ impl Profile {
         self.kernels.iter().map(|kernel| kernel.duration_us).sum()
     }
 
+    /// The least time that the call can have taken by the kernels' durations, microseconds: those of
+    /// one stream run one after the other, and those of different streams perhaps beside each other.
+    /// Kernels of which the stream is not known count as such.
+    pub fn least_call_us(&self) -> f64 {
+        let mut streams: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut longest: f64 = 0.0;
+        for kernel in &self.kernels {
+            match &kernel.stream {
+                Some(stream) => *streams.entry(stream).or_default() += kernel.duration_us,
+                None => longest = longest.max(kernel.duration_us),
+            }
+        }
+        streams.into_values().fold(longest, f64::max)
+    }
+
     /// Bytes between DRAM and L2, read and written; `None` unless every kernel has them.
     pub fn dram_bytes(&self) -> Option<f64> {
         let bytes = self.kernels.iter().map(|kernel| kernel.traffic.dram_bytes());
@@ -89,6 +104,9 @@ impl Profile {
 #[serde(default)]
 pub struct KernelProfile {
     pub name: String,
+    /// The CUDA stream that it ran on, as the profiler names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     pub duration_us: f64,
     pub launch: Launch,
     pub throughput: Throughput,

@@ -16,6 +16,8 @@ struct Field {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) kernel: String,
+    /// The CUDA stream that it ran on, as the profiler names it.
+    pub(super) stream: Option<String>,
     pub(super) values: super::metrics::Values,
 }
 
@@ -30,6 +32,7 @@ pub(super) struct Table {
 /// The column that names the kernel, by its header or else by where it has always been.
 const KERNEL: &str = "Kernel Name";
 const KERNEL_COLUMN: usize = 4;
+const STREAM: &str = "Stream";
 
 impl Table {
     pub(super) fn read(text: &str) -> Self {
@@ -54,6 +57,7 @@ impl Table {
         let fields = records.iter().flatten();
         let decimal = Decimal::of(fields.map(|field| field.text.as_str()));
         let name = header.iter().position(|column| column == KERNEL).unwrap_or(KERNEL_COLUMN);
+        let stream = header.iter().position(|column| column == STREAM);
         let mut units: &[Field] = &[];
         for record in records {
             let id = record.first().map_or("", |field| field.text.trim());
@@ -71,7 +75,8 @@ impl Table {
                     is_metric(column).then(|| (column.clone(), value * scale(unit)))
                 });
                 let values = values.collect();
-                self.rows.push(Row { kernel: record[name].text.clone(), values });
+                let stream = stream.and_then(|at| record.get(at)).map(|field| field.text.clone());
+                self.rows.push(Row { kernel: record[name].text.clone(), stream, values });
             }
         }
     }

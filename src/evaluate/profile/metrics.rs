@@ -206,6 +206,7 @@ fn first(values: &Values, names: Names) -> Option<f64> {
 pub(super) fn kernel(name: String, values: &Values) -> Option<KernelProfile> {
     let get = |names| first(values, names);
     Some(KernelProfile {
+        stream: None,
         name,
         duration_us: get(DURATION_NS).filter(|ns| *ns > 0.0)? / 1e3,
         launch: Launch {

@@ -2,6 +2,7 @@
 //!
 //! [`Plane::profile`](super::Plane::profile) runs a candidate under Nsight Compute, [`read`] makes kernels of Nsight Compute's output, [`diagnose`] names what holds them back.
 
+mod clock;
 mod csv;
 mod diagnosis;
 mod least;
@@ -13,6 +14,7 @@ mod reading;
 mod runner;
 mod session;
 
+pub use clock::{Doubt, doubt};
 pub use diagnosis::{DeviceFacts, diagnose};
 pub use profiler::Profiler;
 pub use reading::{Reading, Trouble, read};

@@ -36,7 +36,10 @@ pub fn read(output: &[u8]) -> Reading {
     let kernels: Vec<KernelProfile> = table
         .rows
         .into_iter()
-        .filter_map(|row| metrics::kernel(shown_name(&row.kernel), &row.values))
+        .filter_map(|row| {
+            let kernel = metrics::kernel(shown_name(&row.kernel), &row.values)?;
+            Some(KernelProfile { stream: row.stream.as_deref().map(shown_name), ..kernel })
+        })
         .collect();
     let incomplete = table.broken_off || kernels.len() < rows;
     Reading { kernels, incomplete, trouble: trouble(&text) }

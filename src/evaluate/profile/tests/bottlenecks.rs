@@ -13,6 +13,7 @@ use crate::kernel::{
 fn plain() -> KernelProfile {
     KernelProfile {
         name: "kernel".into(),
+        stream: None,
         duration_us: 200.0,
         launch: Launch {
             programs: Some(8192.0),

@@ -27,6 +27,7 @@ fn every_figure_of_a_whole_output_is_read() {
     let [add, product] = &kernels[..] else { panic!("{kernels:?}") };
     assert_eq!((add.name.as_str(), product.name.as_str()), ("add", "mm"));
     assert!(close(Some(add.duration_us), 44.832));
+    assert_eq!(add.stream.as_deref(), Some("7"));
     assert_eq!(add.launch.programs, Some(16_384.0));
     assert_eq!(add.launch.warps_per_program(), Some(4.0));
     assert!(close(add.launch.waves, 7.76));
