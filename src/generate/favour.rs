@@ -60,7 +60,10 @@ impl Favour {
 
 impl Wish {
     fn granted_by(&self, step: &Step, current: Option<f64>) -> bool {
-        let value = step.words.iter().rev().find_map(|word| match word {
+        // `below 640` says where the value holds.
+        let is_limit = |word: &Word| matches!(word, Word::Bare(text) if text == "below");
+        let end = step.words.iter().position(is_limit).unwrap_or(step.words.len());
+        let value = step.words.iter().take(end).rev().find_map(|word| match word {
             Word::Bare(text) => number(text),
             Word::Assign { value, .. } => number(value),
         });

@@ -17,5 +17,6 @@ mod hostile;
 mod interruption;
 mod optimize;
 mod places;
+mod recipes;
 mod sandbox;
 mod sources;

@@ -162,3 +162,15 @@ fn a_source_without_a_kernel_gives_nothing() {
     assert!(proposer(DeviceKind::Cuda, 1).seeds("x = 1\n", None, 10).is_empty());
     assert!(proposer(DeviceKind::Cuda, 1).seeds("def (:\n", None, 10).is_empty());
 }
+
+#[test]
+fn a_limit_is_not_taken_for_the_number_of_chunks() {
+    let split = Recipe::parse("split 16 below 640").unwrap();
+    let parent = split.apply(SCALE_ROWS, &Context::new(DeviceKind::Cuda)).unwrap();
+    let children = |direction: &str| {
+        let diagnosis = suggesting(&[direction]);
+        texts(&proposer(DeviceKind::Cuda, 1).children(&parent, None, Some(&diagnosis), 3))
+    };
+    assert_eq!(children("split more")[..2], ["split 64", "split 32"]);
+    assert_eq!(children("split fewer")[..3], ["split 4", "split 8", "split 2"]);
+}

@@ -84,6 +84,22 @@ impl<'s> Constants<'s> {
         Some(excerpt(source, node.byte_range(), &edits))
     }
 
+    /// Makes names of the tile sizes that the launch gives as numbers, for a host function that
+    /// launches other kernels with the same tiles: of those that the grid has to follow, defaults
+    /// too, or of the others.
+    pub(super) fn share_tiles(&mut self, source: &'s Source, launch: &Launch<'s>, in_grid: bool) {
+        for parameter in launch.kernel.parameters() {
+            let tile = tile_use(source, launch.kernel, parameter.name);
+            if tile.is_none_or(|tile| tile.in_grid != in_grid) {
+                continue;
+            }
+            let given = argument(launch, parameter.name);
+            if given.map_or(in_grid, |it| integer(source, it).is_some()) {
+                self.value(source, launch, parameter.name);
+            }
+        }
+    }
+
     /// Finds where the grid repeats the numbers, and why they cannot become names if it may
     /// follow one in a way that cannot be seen. Equal numbers that the grid repeats cannot be
     /// told apart and get one name.

@@ -1,5 +1,5 @@
-//! The two kernels: one that writes the partial results of a chunk, and the kernel itself, which
-//! combines them.
+//! The two kernels: one that writes the partial results of a chunk, and one that combines them:
+//! the kernel itself, or a copy where the kernel stays in use as it is.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -24,21 +24,35 @@ fn pointer(accumulator: &Accumulator<'_>) -> String {
     format!("{}_parts_ptr", accumulator.name)
 }
 
-/// Puts the partial kernel before the kernel, and the combination in place of its loop.
+/// Puts the partial kernel before the kernel, and the combination in place of its loop: in a copy
+/// called `copy`, else in the kernel itself.
 pub(super) fn edits(
     source: &Source,
     reduction: &Reduction<'_>,
     axis: Axis,
     count: i64,
+    copy: Option<&str>,
 ) -> Vec<Edit> {
     let names = Names::of(source, reduction);
     let definition = definition(reduction.kernel);
     let partial = partial_kernel(source, reduction, &names, axis, count);
-    let mut edits = vec![Edit::insert(definition.start, format!("{partial}\n\n\n"))];
-    edits.extend(parameters(source, reduction, count));
+    let mut combining = parameters(source, reduction, count);
     let combination = combination(source, reduction, &names, axis);
-    edits.push(Edit::replace(reduction.node.byte_range(), combination));
-    edits
+    combining.push(Edit::replace(reduction.node.byte_range(), combination));
+    let Some(name) = copy else {
+        combining.push(Edit::insert(definition.start, format!("{partial}\n\n\n")));
+        return combining;
+    };
+    combining.extend(renamed(reduction.kernel, name));
+    let start = definition.start;
+    let combining = excerpt(source, definition, &combining);
+    vec![Edit::insert(start, format!("{partial}\n\n\n{combining}\n\n\n"))]
+}
+
+/// Gives a kernel another name.
+fn renamed(kernel: Function<'_>, name: &str) -> Option<Edit> {
+    let written = kernel.node().child_by_field_name("name")?;
+    Some(Edit::replace(written.byte_range(), name))
 }
 
 /// Names of the variables that are added, none of them in use in the kernel.
@@ -113,9 +127,7 @@ fn partial_kernel(
 ) -> String {
     let span = definition(reduction.kernel).start..reduction.node.end_byte();
     let mut edits = parameters(source, reduction, count);
-    if let Some(name) = reduction.kernel.node().child_by_field_name("name") {
-        edits.push(Edit::replace(name.byte_range(), partial_name(reduction.kernel)));
-    }
+    edits.extend(renamed(reduction.kernel, &partial_name(reduction.kernel)));
     if let Axis::Shared = axis {
         edits.extend(programs_of_first_axis(source, reduction, span.end));
     }
@@ -182,15 +194,16 @@ fn combination(source: &Source, reduction: &Reduction<'_>, names: &Names, axis: 
     let small = reduction.accumulators.iter().all(|it| it.shape.len() < 2);
     let range = if small { "tl.static_range" } else { "range" };
     lines.push(format!("for {part} in {range}({SPLITS}):"));
+    let unit = unit(source, reduction.kernel);
     for (accumulator, place) in reduction.accumulators.iter().zip(&names.places) {
         let name = accumulator.name;
         let size = size(source, accumulator, 0);
         let step = size.map_or_else(String::new, |size| format!(" * {size}"));
         let next = format!("tl.load({place} + {part}{step})");
         lines.push(match accumulator.combine {
-            Combine::Sum => format!("    {name} += {next}"),
-            Combine::Maximum => format!("    {name} = tl.maximum({name}, {next})"),
-            Combine::Minimum => format!("    {name} = tl.minimum({name}, {next})"),
+            Combine::Sum => format!("{unit}{name} += {next}"),
+            Combine::Maximum => format!("{unit}{name} = tl.maximum({name}, {next})"),
+            Combine::Minimum => format!("{unit}{name} = tl.minimum({name}, {next})"),
         });
     }
     lines.join(&format!("\n{}", indent(source, reduction.node)))
@@ -252,15 +265,15 @@ fn programs_of_first_axis(source: &Source, reduction: &Reduction<'_>, end: usize
 /// The text of an expression, in parentheses where a product needs them.
 pub(super) fn factor(source: &Source, node: Node<'_>) -> String {
     let text = source.slice(node);
-    match node.kind() {
-        "identifier"
-        | "integer"
-        | "call"
-        | "attribute"
-        | "subscript"
-        | "parenthesized_expression" => text.to_owned(),
-        _ => format!("({text})"),
-    }
+    if is_factor(node) { text.to_owned() } else { format!("({text})") }
+}
+
+/// Whether an expression can stand in a product as it is.
+pub(super) fn is_factor(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "identifier" | "integer" | "call" | "attribute" | "subscript" | "parenthesized_expression"
+    )
 }
 
 /// Where the first parameter or argument of a list stands, or would stand.
@@ -275,6 +288,15 @@ pub(super) fn indent<'s>(source: &'s Source, node: Node<'_>) -> &'s str {
     let line = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = before.get(line..).unwrap_or_default();
     line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
+}
+
+/// What a function's body is indented by, more than the function.
+pub(super) fn unit<'s>(source: &'s Source, function: Function<'s>) -> &'s str {
+    let statement = |it: &Node<'_>| it.is_named() && it.kind() != "comment";
+    let first = function.body().and_then(|body| children(body).find(statement));
+    let unit =
+        first.and_then(|it| indent(source, it).strip_prefix(indent(source, function.node())));
+    unit.filter(|unit| !unit.is_empty()).unwrap_or("    ")
 }
 
 /// The text of `span` after those of `edits` that lie in it.

@@ -6,8 +6,8 @@ use tree_sitter::Node;
 
 use super::SPLITS;
 use super::constants::Constants;
-use super::device::excerpt;
-use crate::kernel::syntax::{Edit, Function, Launch, Source, children, descendants};
+use super::device::{excerpt, is_factor};
+use crate::kernel::syntax::{Edit, Function, Launch, Source, children, descendants, integer};
 
 /// How the programs of the partial kernel are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl Axis {
 /// The grid of a launch.
 #[derive(Debug)]
 pub(super) enum Grid<'s> {
-    /// A name that stands for a tuple with this many elements.
-    Named(&'s str, usize),
+    /// A name that stands for a tuple with these elements.
+    Named(&'s str, Vec<Node<'s>>),
     /// The extents, with names of the host to be put in place of some of their parts.
     Extents(Vec<Node<'s>>, Vec<Edit>),
 }
@@ -67,7 +67,7 @@ impl<'s> Grid<'s> {
             let name = source.slice(grid);
             let value = only_value(source, launch.host?, name)?;
             match value.kind() {
-                "tuple" => Self::Named(name, elements(value)?.len()),
+                "tuple" => Self::Named(name, elements(value)?),
                 _ => Self::of_expression(source, launch, value, constants)?,
             }
         } else {
@@ -106,10 +106,35 @@ impl<'s> Grid<'s> {
     }
 
     pub(super) fn axes(&self) -> usize {
+        self.nodes().len()
+    }
+
+    fn nodes(&self) -> &[Node<'s>] {
         match self {
-            Self::Named(_, axes) => *axes,
-            Self::Extents(nodes, _) => nodes.len(),
+            Self::Named(_, nodes) | Self::Extents(nodes, _) => nodes,
         }
+    }
+
+    /// The number of programs, for use on one side of a comparison, after further `edits`;
+    /// `None` where the grid is the same in every call.
+    pub(super) fn programs(&self, source: &Source, edits: &[Edit]) -> Option<String> {
+        if self.nodes().iter().all(|node| integer(source, *node).is_some()) {
+            return None;
+        }
+        let counts = |(_, node): &(usize, &Node<'_>)| integer(source, **node) != Some(1);
+        let axes: Vec<_> = self.nodes().iter().enumerate().filter(counts).collect();
+        let alone = axes.len() == 1;
+        let factors = axes.iter().map(|(axis, node)| match self {
+            Self::Named(name, _) => format!("{name}[{axis}]"),
+            Self::Extents(_, own) => {
+                let text = excerpt(source, node.byte_range(), &[own, edits].concat());
+                let sum = alone && node.kind() == "binary_operator";
+                // A line break wants brackets around it.
+                let bare = (sum || is_factor(**node)) && !text.contains('\n');
+                if bare { text } else { format!("({text})") }
+            }
+        });
+        Some(factors.collect::<Vec<_>>().join(" * "))
     }
 
     /// The extents, for use in a tuple, after further `edits`.
@@ -131,7 +156,9 @@ impl<'s> Grid<'s> {
     /// The text of every extent; the first as a factor.
     fn extents(&self, source: &Source, edits: &[Edit]) -> Vec<String> {
         match self {
-            Self::Named(name, axes) => (0..*axes).map(|axis| format!("{name}[{axis}]")).collect(),
+            Self::Named(name, axes) => {
+                (0..axes.len()).map(|axis| format!("{name}[{axis}]")).collect()
+            }
             Self::Extents(nodes, own) => {
                 let edits = [own, edits].concat();
                 let text = |node: &Node<'_>| excerpt(source, node.byte_range(), &edits);

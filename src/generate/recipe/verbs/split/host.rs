@@ -1,12 +1,14 @@
-//! The launches: a workspace, the partial kernel on a larger grid, the kernel itself as before.
+//! The launches: a workspace, the partial kernel on a larger grid, the combining one on the grid
+//! as it was.
 
 use tree_sitter::Node;
 
-use super::SPLITS;
 use super::constants::{Constants, argument};
 use super::device::{excerpt, first_argument, indent, partial_name};
+use super::dispatch::Branches;
 use super::grid::{self, Axis, Grid};
 use super::reduction::Reduction;
+use super::{SPLITS, Shares};
 use crate::generate::recipe::addresses::base_parameters;
 use crate::generate::recipe::verbs::programs::{helpers_ask, program_axis};
 use crate::kernel::syntax::{
@@ -26,6 +28,8 @@ pub(super) struct Site<'s> {
     tensor: &'s str,
     /// The accumulators' dimensions in the host's words.
     shapes: Vec<Vec<String>>,
+    /// Set where the host function decides by the size of the grid.
+    branches: Option<Branches>,
 }
 
 /// The axis for the chunks; the same at all sites.
@@ -36,10 +40,12 @@ pub(super) fn axis(sites: &[Site<'_>]) -> Axis {
     }
 }
 
-/// All launches of the reduction's kernel, or why one of them cannot be split.
+/// All launches of the reduction's kernel, or why one of them cannot be split; `dispatches` where
+/// each is to stay as one of two branches.
 pub(super) fn sites<'s>(
     source: &'s Source,
     reduction: &Reduction<'s>,
+    dispatches: bool,
 ) -> Result<Vec<Site<'s>>, String> {
     let kernel = reduction.kernel;
     imports(source)?;
@@ -61,7 +67,7 @@ pub(super) fn sites<'s>(
     names_are_free(source, reduction)?;
     let sites: Vec<Site<'_>> = launches
         .into_iter()
-        .map(|it| Site::read(source, reduction, it))
+        .map(|it| Site::read(source, reduction, it, dispatches))
         .collect::<Result<_, _>>()?;
     let axes: Vec<usize> = sites.iter().map(|site| site.grid.axes()).collect();
     if axes.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -122,6 +128,7 @@ impl<'s> Site<'s> {
         source: &'s Source,
         reduction: &Reduction<'s>,
         launch: Launch<'s>,
+        dispatches: bool,
     ) -> Result<Self, String> {
         let place = |what: &str| format!("{what} (line {})", source.line(launch.node));
         if launch.host.is_none() {
@@ -140,23 +147,63 @@ impl<'s> Site<'s> {
         shapes(source, reduction, &launch, &mut constants).map_err(|it| place(&it))?;
         let unreadable = || place("its grid cannot be read as a tuple");
         Grid::read(source, &launch, &mut constants).ok_or_else(unreadable)?;
+        if dispatches {
+            constants.share_tiles(source, &launch, true);
+        }
         constants.hear_grid(source, &launch).map_err(|it| place(&it))?;
+        if dispatches {
+            constants.share_tiles(source, &launch, false);
+        }
         let shapes = shapes(source, reduction, &launch, &mut constants).map_err(|it| place(&it))?;
         let grid = Grid::read(source, &launch, &mut constants).ok_or_else(unreadable)?;
         let first = constants
             .first_statement(statement)
             .filter(|it| stands_alone(source, *it))
             .ok_or_else(|| place("its grid is made in another block"))?;
-        Ok(Self { launch, grid, constants, first, tensor, shapes })
+        let branches = dispatches
+            .then(|| Branches::of(source, &launch, statement, &grid, &constants))
+            .transpose()
+            .map_err(|it| place(&it))?;
+        Ok(Self { launch, grid, constants, first, tensor, shapes, branches })
     }
 
-    /// Allocates the workspaces, launches the partial kernel, and passes the workspaces on.
+    /// Puts both stages in place of the launch, or beside it where the host function decides.
     pub(super) fn edits(
         &self,
         source: &Source,
         reduction: &Reduction<'_>,
-        count: i64,
+        shares: Shares,
+        combining: &str,
     ) -> Vec<Edit> {
+        let launch = self.launch.node.byte_range();
+        let two_stages = self.two_stages(source, reduction, shares.count, combining);
+        let (span, text) = match (&self.branches, shares.below) {
+            (Some(branches), Some(least)) => {
+                let mut names = self.constants.grid_edits();
+                names.extend(self.constants.argument_edits());
+                names.extend(self.further_arguments(source));
+                let one_stage = excerpt(source, branches.lines.clone(), &names);
+                (branches.lines.clone(), branches.statement(least, &one_stage, &two_stages))
+            }
+            _ => (launch, two_stages.join(&format!("\n{}", indent(source, self.launch.node)))),
+        };
+        let mut edits = vec![before(source, self.first, &self.constants.assignments(source))];
+        // Names in a grid that is made before the launch.
+        let elsewhere = |edit: &Edit| edit.span.end <= span.start || span.end <= edit.span.start;
+        edits.extend(self.constants.grid_edits().into_iter().filter(elsewhere));
+        edits.push(Edit::replace(span, text));
+        edits
+    }
+
+    /// Statements that allocate the workspaces, launch the partial kernel, and pass the workspaces
+    /// on to the combining one.
+    fn two_stages(
+        &self,
+        source: &Source,
+        reduction: &Reduction<'_>,
+        count: i64,
+        combining: &str,
+    ) -> Vec<String> {
         let workspaces: Vec<String> =
             reduction.accumulators.iter().map(|it| format!("{}_parts", it.name)).collect();
         let renamed = self.constants.grid_edits();
@@ -182,22 +229,25 @@ impl<'s> Site<'s> {
         arguments.push(Edit::insert(first_argument(list), positional));
         arguments.push(Edit::insert(last, named));
 
-        let mut partial = arguments.clone();
-        let callee = self.launch.node.child_by_field_name("function");
-        if let Some(kernel) = callee.and_then(|it| it.child_by_field_name("value")) {
-            partial.push(Edit::replace(kernel.byte_range(), partial_name(self.launch.kernel)));
-        }
-        partial
-            .push(Edit::replace(grid::span(&self.launch), self.grid.with_splits(source, &renamed)));
-        lines.push(excerpt(source, self.launch.node.byte_range(), &partial));
+        let launch = |kernel: &str, grid: &[Edit]| {
+            let mut edits = [&arguments, grid].concat();
+            let callee = self.launch.node.child_by_field_name("function");
+            let name = callee.and_then(|it| it.child_by_field_name("value"));
+            edits.extend(name.map(|name| Edit::replace(name.byte_range(), kernel)));
+            excerpt(source, self.launch.node.byte_range(), &edits)
+        };
+        let larger = self.grid.with_splits(source, &renamed);
+        let larger = Edit::replace(grid::span(&self.launch), larger);
+        lines.push(launch(&partial_name(self.launch.kernel), &[larger]));
+        lines.push(launch(combining, &renamed));
+        lines
+    }
 
-        let mut edits = vec![
-            before(source, self.first, &self.constants.assignments(source)),
-            before(source, self.launch.node, &lines),
-        ];
-        edits.extend(renamed);
-        edits.extend(arguments);
-        edits
+    /// Arguments for what the one-stage launch left to a default that is a name now.
+    fn further_arguments(&self, source: &Source) -> Option<Edit> {
+        let further = self.constants.further_arguments();
+        let (at, text) = appended_argument(source, self.launch.list, &further.join(", "));
+        (!further.is_empty()).then(|| Edit::insert(at, text))
     }
 }
 
