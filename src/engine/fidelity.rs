@@ -76,8 +76,9 @@ impl FidelityRule {
 
     fn rounds(&self, most: u32, rung: usize) -> Rounds {
         let seconds = if rung == self.ladder.top() { TOP_SECONDS } else { MIDDLE_SECONDS };
-        // On a middle rung the interval prunes and ranks; the last word is spoken above.
-        let least = most.min(if rung == self.ladder.top() { 5 } else { 3 });
+        // Who is clearly no faster is done with after these; the last word on a speed is the
+        // verification's, which makes more of them.
+        let least = most.min(if rung == self.ladder.top() { 3 } else { 2 });
         Rounds { most, least, decisive: least, seconds, gamma: self.gamma, paired: true }
     }
 

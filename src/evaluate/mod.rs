@@ -19,6 +19,7 @@ mod error;
 mod field;
 mod habits;
 mod harness;
+mod hearing;
 mod held;
 mod identity;
 mod interpreter;

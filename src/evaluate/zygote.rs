@@ -225,7 +225,7 @@ async fn listen(mut reader: OwnedReadHalf, shared: Arc<Mutex<Shared>>) {
     #[serde(untagged)]
     enum Line {
         Notice { exited: Exit },
-        Answer(Answer),
+        Answer(Box<Answer>),
     }
     let mut buffer = LineBuffer::default();
     let mut chunk = [0; 16 * 1024];
@@ -242,7 +242,7 @@ async fn listen(mut reader: OwnedReadHalf, shared: Arc<Mutex<Shared>>) {
                 Ok(Line::Answer(answer)) => {
                     if let Some(waiting) = lock(&shared).answers.remove(&answer.id) {
                         // Whoever asked may have given up; then nobody needs the answer.
-                        waiting.send(answer).ok();
+                        waiting.send(*answer).ok();
                     }
                 }
                 Err(_) => break,

@@ -50,6 +50,8 @@ def run(arguments, name, folder, ladder, *options):
         "--no-profile", "--no-calibrate", *options,
     ]
     ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace")
+    if arguments.logs:
+        (arguments.logs / f"{name}-{folder.name}.log").write_text(ran.stderr)
     if ran.returncode:
         sys.exit("\n".join(ran.stderr.splitlines()[-20:]))
     rows = sqlite3.connect(folder / "runs.db").execute("SELECT kind, body FROM events ORDER BY seq").fetchall()
@@ -132,6 +134,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rung-0-cases", default='"all"', help="the `cases` of rung 0, as in a configuration")
     parser.add_argument("--tie", type=float, default=0.01)
+    parser.add_argument("--logs", type=pathlib.Path, help="a folder for what kernelbrain logged (KERNELBRAIN_LOG)")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
     names = arguments.only or sorted(path.parent.name for path in arguments.benchmarks.glob("*/input_kernel.py"))
