@@ -63,6 +63,7 @@ impl Ward {
             seeds: vec![1],
             timing: Timing { warmup: 0, repeat: 1, enough_us: 1_000_000, flush_bytes: 0 },
             quiet: true,
+            hopeless_at: None,
             rounds: None,
             observe: true,
         };

@@ -292,6 +292,7 @@ fn recorded(job: &Job) -> Evaluation {
         cost: Cost { gpu_seconds: 0.01, wall_seconds: 0.02 },
         same_program_as: None,
         observed: None,
+        ended_at: None,
     }
 }
 

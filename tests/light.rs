@@ -124,6 +124,7 @@ impl Bench {
             seeds: vec![7],
             timing: Timing { warmup: 1, repeat: 3, enough_us: 10_000_000, flush_bytes: 0 },
             quiet: true,
+            hopeless_at: None,
             rounds: None,
             observe: false,
         };

@@ -89,6 +89,7 @@ fn fidelity() -> Fidelity {
         seeds: vec![11],
         timing: Timing { warmup: 1, repeat: 1, enough_us: 60_000_000, flush_bytes: 0 },
         quiet: true,
+        hopeless_at: None,
         rounds: Some(Rounds {
             most: 6,
             least: 2,
@@ -138,5 +139,27 @@ async fn an_answer_that_is_right_only_for_inputs_that_were_seen_is_none() {
     let rejection = judged.rejection().unwrap();
     assert_eq!(rejection.gate, Gate::Integrity, "{rejection}");
     assert!(rejection.reason.starts_with("timed call "), "{rejection}");
+    desk.plane.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_the_lowest_rung_a_case_that_is_far_slower_ends_the_evaluation() {
+    let desk = Desk::new().await;
+    let look = Fidelity { rounds: None, quiet: false, hopeless_at: Some(2.0), ..fidelity() };
+    // Four times as many programs, which the interpreter takes one after another.
+    let slower = BASELINE.replace("_scale[(triton.cdiv(x.numel(), 4),)]", "_scale[(x.numel(),)]");
+    let slower = slower.replace("BLOCK=4)", "BLOCK=1)");
+    let origin = Move::Recipe { text: "given".into() };
+    let candidate = Candidate::child(&desk.baseline.id, origin, slower);
+    // As long as nothing is known of the baseline, everything is measured.
+    let whole = desk.plane.evaluate(&candidate, 0, &look).await.unwrap();
+    assert!(whole.accepted() && whole.cases.len() == 2, "{whole:?}");
+    assert_eq!(whole.ended_at, None);
+    assert!(desk.plane.evaluate(&desk.baseline, 1, &fidelity()).await.unwrap().accepted());
+    // Another seed, since one program is not measured twice.
+    let again = Fidelity { seeds: vec![12], ..look };
+    let ended = desk.plane.evaluate(&candidate, 0, &again).await.unwrap();
+    assert!(ended.accepted(), "slow is no fault: {ended:?}");
+    assert_eq!((ended.cases.len(), ended.ended_at.as_deref()), (1, Some("n=200")), "{ended:?}");
     desk.plane.close().await;
 }

@@ -320,6 +320,7 @@ fn one_of_each() -> Vec<Event> {
         cost: Cost { gpu_seconds: 0.08, wall_seconds: 1.4 },
         same_program_as: None,
         observed: None,
+        ended_at: None,
     };
     let rejection = Rejection::new(Gate::Correctness, "differs by 3 %").on_case("ragged");
     let rejected = Evaluation {

@@ -234,6 +234,7 @@ fn a_short_search() -> Vec<Event> {
         cost: Default::default(),
         same_program_as: None,
         observed: None,
+        ended_at: None,
     };
     let rejection = Rejection::new(Gate::Correctness, "differs").on_case("ragged");
     vec![

@@ -110,6 +110,8 @@ async fn judge_all(
         seed: request.seed,
         flush_bytes: plane.flush_bytes(),
         gamma: request.gamma,
+        allow_regression: true,
+        thorough: false,
     };
     plane.lay_out(request.seed).await?;
     let against = baseline.is_some();

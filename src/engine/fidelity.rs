@@ -26,6 +26,13 @@ const TOP_SECONDS: f64 = 2.0;
 /// a percent of one of many, and whoever is slow is pruned whatever the percent.
 const SCREENING_US: u64 = 30_000;
 
+/// How many times as long as the baseline a case may take on rung 0 before the candidate is given
+/// up: beyond what an unpaired look at a kernel of a few microseconds is off. Nobody who is slower
+/// on a case wins.
+const HOPELESS: f64 = 1.1;
+/// The same in the interpreter.
+const HOPELESS_ON_CPU: f64 = 1.5;
+
 /// How rungs translate on one device.
 #[derive(Clone, Debug)]
 pub(super) struct FidelityRule {
@@ -37,6 +44,11 @@ pub(super) struct FidelityRule {
     pub(super) flush_bytes: u64,
     /// The least speedup that counts.
     pub(super) gamma: f64,
+    /// Whether a candidate that is slower than the baseline on some case may win.
+    pub(super) allow_regression: bool,
+    /// Whether every candidate is measured to the end, however clear its case is: full evaluation,
+    /// to compare with.
+    pub(super) thorough: bool,
 }
 
 impl FidelityRule {
@@ -61,6 +73,12 @@ impl FidelityRule {
             timing,
             quiet: rung > 0,
             rounds,
+            hopeless_at: (rung == 0 && !self.allow_regression && !self.thorough).then_some(
+                match self.device {
+                    Device::Cpu => HOPELESS_ON_CPU,
+                    Device::Cuda { .. } => HOPELESS,
+                },
+            ),
             // Some more calls a case, which in the interpreter are worth as much as a candidate.
             observe: rung >= self.ladder.top() && self.device != Device::Cpu,
         }
@@ -79,7 +97,8 @@ impl FidelityRule {
         // Who is clearly no faster is done with after these; the last word on a speed is the
         // verification's, which makes more of them.
         let least = most.min(if rung == self.ladder.top() { 3 } else { 2 });
-        Rounds { most, least, decisive: least, seconds, gamma: self.gamma, paired: true }
+        let decisive = if self.thorough { most } else { least };
+        Rounds { most, least, decisive, seconds, gamma: self.gamma, paired: true }
     }
 
     fn round(&self, calls: u32) -> Timing {

@@ -237,6 +237,8 @@ async fn drive(
         seed: plan.seed,
         flush_bytes: plane.flush_bytes(),
         gamma: plan.gamma,
+        allow_regression: plan.allow_regression,
+        thorough: plan.search.scheduler == SchedulerChoice::FullEvaluation,
     };
     let verify = fidelity.verification(plan.allow_regression);
     let fidelity_seed = fidelity.of_rung(0).seeds[0];

@@ -137,6 +137,7 @@ mod tests {
             seeds: vec![1],
             timing: Timing { warmup: 1, repeat: 3, enough_us: 1, flush_bytes: 0 },
             quiet: false,
+            hopeless_at: None,
             rounds: None,
             observe: false,
         }
@@ -155,6 +156,7 @@ mod tests {
             cost: Cost { gpu_seconds: 1.0, wall_seconds: 2.0 },
             same_program_as: None,
             observed: None,
+            ended_at: None,
         }
     }
 

@@ -33,6 +33,9 @@ pub struct Fidelity {
     /// Rounds on fresh inputs, each with an answer of a timed call compared (every rung but the
     /// lowest, where one burst must do).
     pub rounds: Option<Rounds>,
+    /// How many times as long as the baseline a case may take before the others are left out;
+    /// `None` where all of them count.
+    pub hopeless_at: Option<f64>,
     /// Whether calls are observed besides: memory, repeatability, bounds (the top rung).
     pub observe: bool,
 }
@@ -66,6 +69,7 @@ pub(super) struct Findings {
     pub(super) gpu_seconds: f64,
     pub(super) disturbed: u32,
     pub(super) observed: Option<Observed>,
+    pub(super) ended_at: Option<String>,
 }
 
 /// How the gates of a rung end for a candidate that none of them rejects.
@@ -140,7 +144,11 @@ impl Plane {
                 },
                 same_program_as: None,
                 observed: findings.observed,
+                ended_at: findings.ended_at,
             };
+            if candidate.parent.is_none() && evaluation.accepted() {
+                self.standards.set(&evaluation.cases);
+            }
             if let Some(ticket) = findings.ticket {
                 ticket.keep(&evaluation);
             }

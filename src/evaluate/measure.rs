@@ -1,6 +1,6 @@
 //! What a rung measures of a case: a quick look at the lowest, a race above it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use serde_json::Value;
 
@@ -35,6 +35,21 @@ pub(super) struct Measured {
     pub(super) backward_us: Option<f64>,
     pub(super) error: f64,
     pub(super) disturbed: u32,
+}
+
+impl Measured {
+    /// By this process's clock.
+    pub(super) fn of_one_call(took: Duration) -> Self {
+        let latency_us = took.as_secs_f64() * 1e6;
+        Self {
+            latency_us,
+            baseline_us: None,
+            host_us: Some(latency_us),
+            backward_us: None,
+            error: 0.0,
+            disturbed: 0,
+        }
+    }
 }
 
 impl Subject<'_> {

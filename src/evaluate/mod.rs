@@ -40,6 +40,7 @@ mod repository_tests;
 pub mod sandbox;
 mod scratch;
 mod spawn;
+mod standards;
 mod starter;
 mod statistics;
 mod steps;

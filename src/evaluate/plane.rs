@@ -29,6 +29,7 @@ use super::{
     protocol::{Mutant, Versions},
     referee::Referee,
     scratch,
+    standards::Standards,
     starter::{Starter, zygote_fault},
     supervision::{Supervision, end_residents},
     turn::GpuTurn,
@@ -147,6 +148,8 @@ pub struct Plane {
     /// What a child needs to call on a case: known after its first use.
     pub(super) layouts: Mutex<HashMap<usize, Value>>,
     pub(super) openings: Openings,
+    /// The baseline's times.
+    pub(super) standards: Standards,
     pub(super) light: Light,
     harness: PathBuf,
     children_made: AtomicU64,
@@ -210,6 +213,7 @@ impl Plane {
             habits: Habits::default(),
             layouts: Mutex::default(),
             openings: Openings::default(),
+            standards: Standards::default(),
             light: Light::default(),
             harness,
             children_made: AtomicU64::new(0),

@@ -17,6 +17,7 @@ use super::{
     error::EvaluateError,
     judge::{Fidelity, Findings, Stop},
     light::Sighting,
+    measure::Measured,
     plane::{Device, Plane},
     protocol::{Compared, Compiled, Observed, Ran, Returned},
     steps::Steps,
@@ -30,6 +31,9 @@ use crate::kernel::{BuildFacts, Candidate, CandidateId, CaseMeasurement, Gate, R
 /// context is made in half the time, and a dozen others wait for theirs. A kernel that keeps
 /// several streams busy at once is underestimated there, and timed as it is above.
 const SCREENING_QUEUES: u32 = 1;
+
+/// In the interpreter, far more than what surrounds a call.
+const LONG_INTERPRETED_CALL: Duration = Duration::from_millis(500);
 
 /// What compiling for some cases has shown.
 #[derive(Debug, Default)]
@@ -267,6 +271,14 @@ impl<'p> Subject<'p> {
     ) -> Result<(), Stop> {
         for &case in &fidelity.cases {
             self.measure_case(case, fidelity, baseline.as_deref_mut(), findings).await?;
+            let hopeless =
+                findings.cases.last().zip(fidelity.hopeless_at).and_then(|(it, factor)| {
+                    self.plane.standards.exceeded(it, factor).then(|| it.case.clone())
+                });
+            if hopeless.is_some() && !self.baseline {
+                findings.ended_at = hopeless;
+                return Ok(());
+            }
         }
         if fidelity.observe {
             findings.observed = Some(self.observe(fidelity).await?);
@@ -283,9 +295,12 @@ impl<'p> Subject<'p> {
     ) -> Result<(), Stop> {
         let error = self.check(case, &fidelity.seeds).await?;
         let seed = fidelity.seeds[0];
-        let measured = match fidelity.rounds {
-            None => self.look(case, seed, fidelity.timing).await?,
-            Some(rounds) => self.run_rounds(case, seed, baseline, fidelity.timing, rounds).await?,
+        let measured = match (fidelity.rounds, self.seen_enough(case)) {
+            (None, Some(seen)) => seen,
+            (None, None) => self.look(case, seed, fidelity.timing).await?,
+            (Some(rounds), _) => {
+                self.run_rounds(case, seed, baseline, fidelity.timing, rounds).await?
+            }
         };
         let error = error.max(measured.error);
         self.plane
@@ -307,6 +322,14 @@ impl<'p> Subject<'p> {
             error: error.is_finite().then_some(error),
         });
         Ok(())
+    }
+
+    /// A call of the interpreter that took this long says about as much as another one would, and is
+    /// most of what a candidate costs.
+    fn seen_enough(&self, case: usize) -> Option<Measured> {
+        let run = self.first_calls.get(&case)?.run?;
+        let enough = self.plane.config.device == Device::Cpu && run >= LONG_INTERPRETED_CALL;
+        enough.then(|| Measured::of_one_call(run))
     }
 
     /// Compiles for the device, without a launch and outside the GPU turn.

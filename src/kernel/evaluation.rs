@@ -142,7 +142,7 @@ pub struct Evaluation {
     pub rung: usize,
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// Measured cases, in the order of the rung; complete only when accepted.
+    /// Measured cases, in the order of the rung; complete only when accepted and not ended early.
     #[serde(default)]
     pub cases: Vec<CaseMeasurement>,
     #[serde(default)]
@@ -164,6 +164,10 @@ pub struct Evaluation {
     /// On the top rung: what was found out besides times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// The case after which the rest was left out: so much slower than the baseline that the
+    /// candidate cannot win.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
 }
 
 /// What is known of a survivor besides its times, over the cases of the top rung.

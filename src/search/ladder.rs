@@ -159,7 +159,8 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// Three rungs: a quick look at the main case, a spread of three cases, everything.
+    /// Three rungs: a quick look at four cases, the same ones beside the baseline, everything. A
+    /// look at a single case ranks candidates as that case does, which is not as all of them do.
     fn default() -> Self {
         let third = 1.0 / 3.0;
         let rung = |cases, seeds, warmup, repeat, keep, profile| Rung {
@@ -171,9 +172,9 @@ impl Default for Ladder {
         };
         Self {
             rungs: vec![
-                rung(CaseSelection::First(1), 1, 3, 10, third, false),
-                rung(CaseSelection::Spread(3), 2, 5, 30, third, false),
-                rung(CaseSelection::All, 3, 10, 100, 1.0, true),
+                rung(CaseSelection::Spread(4), 1, 3, 10, third, false),
+                rung(CaseSelection::Spread(4), 2, 5, 30, third, false),
+                rung(CaseSelection::All, 3, 10, 50, 1.0, true),
             ],
         }
     }

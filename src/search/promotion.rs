@@ -11,7 +11,10 @@ pub(super) fn due(state: &State, scheduler: &dyn Scheduler) -> Vec<Event> {
         let view = state.view(rung, false);
         // The worst first: whoever stands before one that may go on may go on too.
         for place in view.waiting.iter().rev() {
-            let Some(reason) = scheduler.hopeless(*place) else { break };
+            let Some(mut reason) = scheduler.hopeless(*place) else { break };
+            if let Some(case) = ended_at(state, rung, *place) {
+                reason.push_str(&format!(" on {case}, where its evaluation ended"));
+            }
             decisions.push(decision(state, rung, *place, Decision::Prune { reason }));
         }
         let promotions = if rung == top { survivors(&view) } else { scheduler.promotions(&view) };
@@ -108,6 +111,11 @@ fn promote<'a>(
             decision(state, rung, place, Decision::Promote { reason })
         },
     )
+}
+
+/// The case at which the evaluation was given up, if it was.
+fn ended_at(state: &State, rung: usize, place: Place) -> Option<&str> {
+    state.numbered(place.number).measured_on(rung)?.ended_at.as_deref()
 }
 
 fn decision(state: &State, rung: usize, place: Place, decision: Decision) -> Event {

@@ -46,9 +46,11 @@ pub fn latency_us(evaluation: &Evaluation, cases: &[Case]) -> Option<f64> {
 /// own rounds, its time there counts, so that a device that runs faster or slower by now does not.
 /// Comparable across rungs. `None` when they share no case.
 ///
-/// Within a rung, where all measure the same cases, it orders candidates as the score does.
+/// Within a rung, where all measure the same cases, it orders candidates as the score does. What
+/// ended early at a case is as fast as it was there: it cannot win by the others.
 pub fn log_ratio(candidate: &Evaluation, baseline: &Evaluation, cases: &[Case]) -> Option<f64> {
-    geometric_mean(cases.iter().filter_map(|case| {
+    let counted = |case: &&Case| candidate.ended_at.as_ref().is_none_or(|at| *at == case.name);
+    geometric_mean(cases.iter().filter(counted).filter_map(|case| {
         let measured = candidate.case(&case.name)?;
         let against = baseline.latency_us(&case.name)?;
         Some((measured.baseline_us.unwrap_or(against) / measured.latency_us, case.weight))

@@ -35,6 +35,7 @@ fn evaluation(latencies: &[(&str, f64)]) -> Evaluation {
         cost: Cost::default(),
         same_program_as: None,
         observed: None,
+        ended_at: None,
     }
 }
 
@@ -42,11 +43,11 @@ mod ladder {
     use super::*;
 
     #[test]
-    fn the_default_looks_at_one_case_then_a_spread_then_all() {
+    fn the_default_looks_at_a_spread_twice_and_then_at_all() {
         let ladder = Ladder::default();
         let seven = cases(&[1.0; 7]);
-        assert_eq!(ladder.cases_for(0, &seven), [0]);
-        assert_eq!(ladder.cases_for(1, &seven), [0, 3, 6]);
+        assert_eq!(ladder.cases_for(0, &seven), [0, 2, 4, 6]);
+        assert_eq!(ladder.cases_for(1, &seven), [0, 2, 4, 6]);
         assert_eq!(ladder.cases_for(2, &seven), [0, 1, 2, 3, 4, 5, 6]);
         let three = cases(&[1.0; 3]);
         assert_eq!(ladder.cases_for(1, &three), [0, 1, 2]);
@@ -131,6 +132,15 @@ mod score {
         assert!((ratio - 2.0_f64.ln()).abs() < 1e-12);
         let elsewhere = evaluation(&[("c9", 50.0)]);
         assert_eq!(log_ratio(&elsewhere, &baseline, &cases(&[1.0; 3])), None);
+    }
+
+    #[test]
+    fn what_ended_early_is_as_fast_as_it_was_where_it_ended() {
+        let baseline = evaluation(&[("c0", 100.0), ("c1", 1000.0), ("c2", 10.0)]);
+        let mut ended = evaluation(&[("c0", 10.0), ("c1", 2000.0)]);
+        ended.ended_at = Some("c1".into());
+        let ratio = log_ratio(&ended, &baseline, &cases(&[1.0; 3])).unwrap();
+        assert!((ratio - 0.5_f64.ln()).abs() < 1e-12, "ten times as fast elsewhere, and no winner");
     }
 
     #[test]

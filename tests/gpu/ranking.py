@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+# As in the default ladder, but for what goes on.
 RUNG_0 = """
 [[search.rung]]
 cases = {cases}
@@ -34,7 +35,7 @@ TOP = """
 [[search.rung]]
 cases = "all"
 seeds = 3
-timing = { warmup = 10, repeat = 100 }
+timing = { warmup = 10, repeat = 50 }
 """
 
 
@@ -132,7 +133,7 @@ def main():
     parser.add_argument("--candidates", type=int, default=60)
     parser.add_argument("--budget", default="10m")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--rung-0-cases", default='"all"', help="the `cases` of rung 0, as in a configuration")
+    parser.add_argument("--rung-0-cases", default="{ spread = 4 }", help="the `cases` of rung 0, as in a configuration")
     parser.add_argument("--tie", type=float, default=0.01)
     parser.add_argument("--logs", type=pathlib.Path, help="a folder for what kernelbrain logged (KERNELBRAIN_LOG)")
     parser.add_argument("--out", type=pathlib.Path, required=True)

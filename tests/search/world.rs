@@ -162,6 +162,7 @@ impl Nature {
             cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
             same_program_as: None,
             observed: None,
+            ended_at: None,
         }
     }
 }

@@ -27,6 +27,7 @@ fn accepted(candidate: &Candidate) -> Evaluation {
         cost: Cost::default(),
         same_program_as: None,
         observed: None,
+        ended_at: None,
     }
 }
 
