@@ -1,0 +1,155 @@
+//! A folder in which prompts lie until somebody answers: a batch interface, or people.
+//!
+//! `<id>.prompt.md` is written once and whole; `<id>.answer.md` is taken when it is there. A file
+//! that is still being written cannot be told from one that is finished, so an answer has to be
+//! written under another name and renamed. Answers may come in any order and at any time.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File, Permissions},
+    io::{self, Read, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use async_trait::async_trait;
+
+use super::{
+    Answer, Counted, Limits, Provider, ProviderError, Reply, Stop, chat, error::Fault,
+    setup::SetupError, usage,
+};
+use crate::generate::conversation::Conversation;
+
+const PROMPT: &str = ".prompt.md";
+const ANSWER: &str = ".answer.md";
+
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    /// The path, as the name of who answers.
+    model: String,
+    answer_bytes: usize,
+}
+
+impl Folder {
+    /// The folder is made if it is not there.
+    pub(super) fn open(path: &Path, limits: &Limits) -> Result<Self, SetupError> {
+        fs::create_dir_all(path)
+            .map_err(|source| SetupError::Folder { path: path.to_owned(), source })?;
+        let (path, model) = (path.to_owned(), path.display().to_string());
+        Ok(Self { path, model, answer_bytes: limits.answer_bytes })
+    }
+
+    async fn exchange(&self, conversation: &Conversation) -> Result<Reply, Fault> {
+        chat::check(conversation)?;
+        let id = conversation.id();
+        let prompt = self.path.join(format!("{id}{PROMPT}"));
+        let answer = self.path.join(format!("{id}{ANSWER}"));
+        let (conversation, limit) = (conversation.clone(), self.answer_bytes);
+        let work = move || {
+            if !prompt.exists() {
+                let text = prompt_text(&conversation);
+                write_once(&prompt, &text).map_err(|source| Fault::File {
+                    doing: "write",
+                    path: prompt,
+                    source,
+                })?;
+            }
+            let Some(text) = read(&answer, limit)? else { return Ok(Reply::Awaited) };
+            let usage = usage::estimate(&conversation, &text);
+            let (counted, stop) = (Counted::Estimated, Stop::Finished);
+            Ok(Reply::Answer(Answer { text, usage, counted, stop }))
+        };
+        // Folders of batch interfaces are often on a network.
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+            let (path, source) = (self.path.clone(), io::Error::other(error));
+            Err(Fault::File { doing: "use", path, source })
+        })
+    }
+}
+
+/// What a reader of the prompt has to know comes first, in a comment that Markdown does not show.
+fn prompt_text(conversation: &Conversation) -> String {
+    let id = conversation.id();
+    format!(
+        "<!-- Answer this in a file {id}{ANSWER} beside it; write it under another name first and \
+         rename it when it is complete. -->\n\n{}",
+        conversation.to_markdown()
+    )
+}
+
+/// Whoever lists the folder sees the whole file or none, after a crash as well.
+fn write_once(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".prompt-")
+        // Others may be the ones to answer; the process's mask decides.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        // Another process asked the same; what it wrote is the same.
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error.error),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The answer, if there is one.
+fn read(path: &Path, limit: usize) -> Result<Option<String>, Fault> {
+    let fail = |source| Fault::File { doing: "read", path: path.to_owned(), source };
+    let from = || path.display().to_string();
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(fail(io::Error::other("it is not a regular file")));
+        }
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(fail)?;
+    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() > limit {
+        return Err(Fault::TooLong { from: from(), limit });
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| Fault::NotUtf8 { from: from(), at: error.utf8_error().valid_up_to() })?;
+    if text.trim().is_empty() { Err(Fault::Empty { from: from() }) } else { Ok(Some(text)) }
+}
+
+/// Answers in the folder without a prompt.
+fn unclaimed(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let names: HashSet<String> = fs::read_dir(folder)?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    let asked = |id: &str| names.contains(&format!("{id}{PROMPT}"));
+    let strange = |name: &&String| name.strip_suffix(ANSWER).is_some_and(|id| !asked(id));
+    let mut paths: Vec<PathBuf> =
+        names.iter().filter(strange).map(|name| folder.join(name)).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+#[async_trait]
+impl Provider for Folder {
+    fn name(&self) -> &str {
+        "folder"
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    async fn ask(&self, conversation: &Conversation) -> Result<Reply, ProviderError> {
+        self.exchange(conversation).await.map_err(|fault| fault.of(self))
+    }
+
+    async fn unclaimed(&self) -> Vec<PathBuf> {
+        let path = self.path.clone();
+        // Only a warning depends on it.
+        let found = tokio::task::spawn_blocking(move || unclaimed(&path)).await;
+        found.ok().and_then(Result::ok).unwrap_or_default()
+    }
+}
