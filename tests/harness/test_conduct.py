@@ -32,6 +32,13 @@ class Late(unittest.TestCase):
 
 
 class WentOn(unittest.TestCase):
+    def test_an_output_that_lies_at_an_odd_place(self):
+        output = torch.arange(100, dtype=torch.float16)[1:]
+        landed = output.clone()
+        self.assertEqual(conduct.went_on([output], [landed]), [])
+        output[98] = 7
+        self.assertEqual(len(conduct.went_on([output], [landed])), 1)
+
     def test_an_output_that_changes_after_it_was_copied(self):
         output = torch.tensor([1.0, float("nan"), 3.0])
         landed = output.clone()

@@ -57,21 +57,56 @@ class Poison(unittest.TestCase):
 
     MIB = 1 << 20
 
-    def at_hand(self, size, *free, kind="large", device=0):
-        blocks = [{"size": block, "state": "inactive"} for block in free]
+    def segment(self, *free, device=0, stream=0, pool=(0, 0)):
+        blocks = [{"size": size, "state": "inactive"} for size in free]
         blocks.append({"size": 64 * self.MIB, "state": "active_allocated"})
-        return poison.blocks_at_hand([{"device": device, "segment_type": kind, "blocks": blocks}], 0, size)
+        return {"device": device, "stream": stream, "segment_pool_id": pool, "blocks": blocks}
 
-    def test_a_block_that_is_kept_is_cut_as_long_as_enough_is_left(self):
-        self.assertEqual(self.at_hand(8 * self.MIB, 24 * self.MIB), 3)
-        self.assertEqual(self.at_hand(8 * self.MIB, 9 * self.MIB), 1, "a rest of one MiB goes with the block")
-        self.assertEqual(self.at_hand(8 * self.MIB, 7 * self.MIB), 0)
-        self.assertEqual(self.at_hand(8 * self.MIB - 100, 16 * self.MIB), 2, "sizes are rounded up")
+    def test_every_piece_that_could_become_an_output_is_found_the_largest_first(self):
+        segments = [self.segment(9 * self.MIB, 7 * self.MIB), self.segment(24 * self.MIB)]
+        self.assertEqual(poison.free_pieces(segments, 0, 0, 8 * self.MIB), [24 * self.MIB, 9 * self.MIB])
+        self.assertEqual(poison.free_pieces([self.segment(512)], 0, 0, 100), [512], "sizes are rounded up")
+        self.assertEqual(poison.free_pieces([self.segment(512)], 0, 0, 600), [])
 
-    def test_small_blocks_and_those_of_other_devices_are_apart(self):
-        self.assertEqual(self.at_hand(1000, 2 * self.MIB), 0)
-        self.assertEqual(self.at_hand(1000, 2 * self.MIB, kind="small"), 2048)
-        self.assertEqual(self.at_hand(8 * self.MIB, 24 * self.MIB, device=1), 0)
+    def test_what_this_stream_cannot_get_is_left_alone(self):
+        others = [self.segment(self.MIB, device=1), self.segment(self.MIB, stream=7), self.segment(self.MIB, pool=(0, 1))]
+        self.assertEqual(poison.free_pieces(others, 0, 0, 512), [])
+
+    def test_with_blocks_enough_nothing_more_is_taken_from_the_driver(self):
+        """Against an allocator that keeps what it has got, for two outputs of one size and a smaller one."""
+        keeper = Keeper()
+        fakes = {
+            "_filled": keeper.allocate,
+            "_snapshot": lambda: [self.segment(*keeper.free)],
+            "_place": lambda device: (0, 0),
+        }
+        taken = []
+        with mock.patch.multiple(poison, **fakes), mock.patch.object(torch.cuda, "synchronize", lambda _: keeper.release()):
+            for _ in range(4):
+                poison.poison_freed_blocks("cuda:0", [4096, 4096, 1024], 3)
+                taken.append(keeper.taken)
+        self.assertEqual(taken, [9, 9, 9, 9])
+        self.assertEqual(sorted(keeper.free), [1024] * 3 + [4096] * 6)
+
+
+class Keeper:
+    """Hands out the smallest free piece that is large enough, whole, or takes a new one."""
+
+    def __init__(self):
+        self.free, self.held, self.taken = [], [], 0
+
+    def allocate(self, size, _device):
+        fitting = [piece for piece in self.free if piece >= size]
+        if fitting:
+            self.free.remove(min(fitting))
+        else:
+            self.taken += 1
+        self.held.append(min(fitting, default=size))
+        return object()
+
+    def release(self):
+        self.free += self.held
+        self.held = []
 
 
 if __name__ == "__main__":

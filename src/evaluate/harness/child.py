@@ -16,6 +16,9 @@ from .wire import serve as serve_wire
 from .witness import Witness
 
 
+_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
+
+
 class Child:
     """One candidate, from its import to its last call."""
 
@@ -59,8 +62,11 @@ class Child:
 
     def attach(self, request):
         if (queues := request.get("queues")) is not None:
-            os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = str(queues)
-        return self._guarded(lambda: self._caller.attach(request["inputs"]))
+            os.environ[_QUEUES] = str(queues)
+        try:
+            return self._guarded(lambda: self._caller.attach(request["inputs"]))
+        finally:
+            os.environ.pop(_QUEUES, None)  # the driver has read it
 
     def prepare(self, request):
         inputs, plan = request["inputs"], request["timing"]

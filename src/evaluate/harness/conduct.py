@@ -127,9 +127,9 @@ def _same(some, others):
     whole = some.numel() // _WORD * _WORD
     if any(flat.storage_offset() % _WORD or flat.data_ptr() % _WORD for flat in (some, others)):
         whole = 0
-    words = some[:whole].view(torch.int64), others[:whole].view(torch.int64)
-    rests = some[whole:], others[whole:]
-    return _same_pieces(*words) and _same_pieces(*rests)
+    if whole and not _same_pieces(some[:whole].view(torch.int64), others[:whole].view(torch.int64)):
+        return False
+    return _same_pieces(some[whole:], others[whole:])
 
 
 def _same_pieces(some, others):

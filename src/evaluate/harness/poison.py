@@ -11,13 +11,14 @@ _PATTERN = 0xFF  # all ones: NaN in every floating-point format, -1 in integers
 _M_PERTURB, _FILL_WITH_ONES, _OFF = -6, 0x100, 0
 
 
-# Blocks that are filled of each size at most, and the least that stay alive of it in one call: an output, a second
-# tensor of its size that the candidate allocates, and one to spare.
-_MOST_BLOCKS, BLOCKS = 1024, 3
-# What torch's allocator does (CUDACachingAllocator): sizes are multiples of 512 bytes, those up to a MiB have blocks
-# of their own, and of a larger block a rest of more than a MiB is kept for others.
-_GRAIN, _SMALL = 512, 1 << 20
-_snapshot = torch.cuda.memory_snapshot
+# The least that stays alive of a size in one call: an output, a second tensor of its size that the candidate
+# allocates, and one to spare.
+BLOCKS = 3
+# Pieces that the allocator keeps for later, at most so many of them.
+_MOST_PIECES = 256
+# torch's allocator (CUDACachingAllocator) rounds sizes up to this, bytes.
+_GRAIN = 512
+_snapshot, _stream = torch.cuda.memory_snapshot, torch.cuda.current_stream
 
 
 @contextlib.contextmanager
@@ -55,37 +56,44 @@ def _bytes(output):
 
 
 def poison_freed_blocks(device, sizes, copies):
-    """Fills `copies` blocks of each size and frees them for the allocator to hand out next; more where it has
-    more to hand out. Nothing is given back to the driver, whose locks others may hold for long."""
-    blocks = []
-    try:
-        for size in filter(None, sizes):
-            count = max(copies, min(_MOST_BLOCKS, blocks_at_hand(_snapshot(), torch.device(device).index or 0, size)))
-            blocks += [torch.full((size,), _PATTERN, dtype=torch.uint8, device=device) for _ in range(count)]
-        torch.cuda.synchronize(device)
-    except torch.OutOfMemoryError:
-        blocks.clear()
-        torch.cuda.empty_cache()  # the call itself needs the memory
+    """Fills `copies` blocks of each size, and whatever else torch keeps that is as large as one of them, and frees
+    all of it for the allocator to hand out next. Nothing is given back to the driver, whose locks others may hold for
+    long; nor is anything taken from it, once there are blocks enough."""
+    sizes = sorted(filter(None, sizes), reverse=True)
+    if not sizes:
+        return
+    for _ in range(2):
+        blocks = []
+        try:
+            for size in sizes:
+                blocks += [_filled(size, device) for _ in range(copies)]
+            for size in free_pieces(_snapshot(), *_place(device), sizes[-1])[:_MOST_PIECES]:
+                blocks.append(_filled(size, device))
+            torch.cuda.synchronize(device)
+            return
+        except torch.OutOfMemoryError:
+            blocks.clear()
+            torch.cuda.empty_cache()  # the call itself needs the memory
 
 
-def blocks_at_hand(segments, device, size):
-    """How many blocks of `size` bytes torch can hand out of what it keeps (`torch.cuda.memory_snapshot()`)."""
-    size = -(-size // _GRAIN) * _GRAIN
-    kind = "small" if size <= _SMALL else "large"
-    free = [
+def _filled(size, device):
+    return torch.full((size,), _PATTERN, dtype=torch.uint8, device=device)
+
+
+def _place(device):
+    return torch.device(device).index or 0, _stream(device).cuda_stream
+
+
+def free_pieces(segments, device, stream, least):
+    """Sizes of the pieces, the largest first, that torch keeps (`torch.cuda.memory_snapshot()`) and could make a block
+    of `least` bytes of on that stream. An allocation of the same size gets the very piece."""
+    least = -(-least // _GRAIN) * _GRAIN
+    pieces = [
         block["size"]
         for segment in segments
-        if segment["device"] == device and segment["segment_type"] == kind
+        if segment["device"] == device and segment["stream"] == stream
+        if tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
         for block in segment["blocks"]
-        if block["state"] == "inactive"
+        if block["state"] == "inactive" and block["size"] >= least
     ]
-    return sum(_pieces_of(block, size, kind) for block in free)
-
-
-def _pieces_of(block, size, kind):
-    least_rest, pieces = _GRAIN if kind == "small" else _SMALL + 1, 0
-    while block >= size:
-        pieces, block = pieces + 1, block - size
-        if block < least_rest:
-            break
-    return pieces
+    return sorted(pieces, reverse=True)

@@ -29,19 +29,23 @@ def reserve(device, sizes, plan):
     """Has torch keep memory for what a burst after `plan` needs, outputs of `sizes` bytes, copies of them and what is
     written to flush caches, in one block that it cuts. Without it the calls take what they need themselves."""
     blocks = blocks_for(kept_alive(sizes, plan["repeat"])) + plan["keep"]
-    wanted = plan["flush_bytes"] + blocks * sum(-(-size // _GRAIN) * _GRAIN for size in sizes)
+    rounded = [-(-size // _GRAIN) * _GRAIN for size in sizes]
+    small = [size for size in rounded if 0 < size <= _SMALL]
+    in_one = plan["flush_bytes"] + blocks * sum(size for size in rounded if size > _SMALL)
     free, _ = torch.cuda.mem_get_info(device)
-    if wanted > free // _SHARE_OF_FREE:
+    if in_one + blocks * sum(small) > free // _SHARE_OF_FREE:
         return False
     try:
-        torch.empty(wanted, dtype=torch.uint8, device=device)
+        held = [torch.empty(size, dtype=torch.uint8, device=device) for size in [in_one, *blocks * small]]
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return False
+    del held
     return True
 
 
-_GRAIN = 512  # of torch's allocator, bytes
+# Of torch's allocator, bytes: what sizes are multiples of, and up to where they are not cut from larger blocks.
+_GRAIN, _SMALL = 512, 1 << 20
 
 
 def load(binaries, device):

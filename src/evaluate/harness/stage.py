@@ -22,6 +22,10 @@ class Input:
     zones: RedZones
 
 
+# NaN in every floating-point format, as around it.
+_NOTHING = 0xFF
+
+
 class _Slots:
     """Buffers that are filled in order, again and again; kept as long as their sizes stay the same."""
 
@@ -64,6 +68,10 @@ class _Slots:
     def describe(self):
         return [buffer.describe(number) for number, buffer in self._slots[: self._next]]
 
+    def wipe(self):
+        for _, buffer in self._slots:
+            buffer.memory.fill_(_NOTHING)
+
     def close(self):
         for _, buffer in self._slots:
             buffer.close()
@@ -93,6 +101,12 @@ class _Set:
         for (label, _), given in zip(contents.labels(), self.inputs):
             given.label = given.zones.label = label
         self.seed = contents.seed
+
+    def forget(self):
+        """A child has the memory of every set open: what a set holds before it is filled again is for nobody."""
+        if self.seed is not None:
+            self.seed, self.inputs = None, []
+            self.slots.wipe()
 
     def _encode(self, contract, value, label, argument=None):
         def place(tensor):
@@ -137,6 +151,8 @@ class Stage:
         """One set and the landing: copies the inputs of case `number`, poisons what takes the answers, describes all
         for a child."""
         self._shown = [self._set(0)]
+        for other in self._sets[1:]:
+            other.forget()
         self._shown[0].fill(contract, contents, number)
         return self.land(contract, contents)
 

@@ -13,6 +13,8 @@ from . import codec
 from .timing import time_call
 
 _FEW = 32
+# So much that what flushes a cache goes through memory in steps, as it will; bytes.
+_LINES = 4096
 
 
 def warm_up(device, dtypes):
@@ -36,7 +38,7 @@ def _use_torch(device, dtypes):
         tensor.copy_(torch.zeros_like(tensor))
         # A copy between layouts is a kernel of its own.
         tensor.copy_(torch.zeros((8, 4), dtype=tensor.dtype, device=device).t())
-    time_call(bytes_.zero_, device, warmup=1, repeat=1, flush_bytes=_FEW)
+    time_call(bytes_.zero_, device, warmup=1, repeat=1, flush_bytes=_LINES)
 
 
 def _use_triton():
