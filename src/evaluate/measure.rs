@@ -1,6 +1,6 @@
 //! What a rung measures of a case: a quick look at the lowest, a race above it.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -39,8 +39,7 @@ pub(super) struct Measured {
 
 impl Measured {
     /// By this process's clock.
-    pub(super) fn of_one_call(took: Duration) -> Self {
-        let latency_us = took.as_secs_f64() * 1e6;
+    pub(super) fn of_one_call(latency_us: f64) -> Self {
         Self {
             latency_us,
             baseline_us: None,

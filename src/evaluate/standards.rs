@@ -3,27 +3,68 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use crate::kernel::CaseMeasurement;
+use super::plane::Plane;
+use crate::kernel::{CaseMeasurement, Evaluation};
 
-/// The baseline's latency on each case, as it was measured last.
+/// Of a kernel of a few microseconds a look is off by more than a share of it, microseconds.
+const SLACK_US: f64 = 2.0;
+
+/// What is known of the baseline on a case.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standard {
+    latency_us: f64,
+    /// How long its first call took by this process's clock, where it was made in this process.
+    first_call: Option<Duration>,
+}
+
+/// The baseline on each case, as it was measured last.
 #[derive(Debug, Default)]
-pub(super) struct Standards(Mutex<HashMap<String, f64>>);
+pub(super) struct Standards(Mutex<HashMap<String, Standard>>);
 
 impl Standards {
     /// Takes down the baseline's measurements.
     pub(super) fn set(&self, cases: &[CaseMeasurement]) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.extend(cases.iter().map(|case| (case.case.clone(), case.latency_us)));
+        let mut known = self.lock();
+        for case in cases {
+            known.entry(case.case.clone()).or_default().latency_us = case.latency_us;
+        }
     }
 
-    /// Whether a case took more than `factor` times what the baseline takes. Not where the baseline
-    /// was not measured in this process, which is so after a run was resumed.
+    /// Takes down how long its first call on a case took.
+    pub(super) fn set_first_call(&self, case: &str, took: Duration) {
+        self.lock().entry(case.to_owned()).or_default().first_call = Some(took);
+    }
+
+    /// Whether a case took more than `factor` times what the baseline takes. Not where nothing is
+    /// known of the baseline.
     pub(super) fn exceeded(&self, measured: &CaseMeasurement, factor: f64) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&measured.case).is_some_and(|us| measured.latency_us > factor * us)
+        self.lock().get(&measured.case).is_some_and(|known| {
+            known.latency_us > 0.0 && measured.latency_us > factor * known.latency_us + SLACK_US
+        })
+    }
+
+    /// The latency that a first call of this length stands for, microseconds, by what the
+    /// baseline's first call and its latency were: like is compared with like.
+    pub(super) fn by_first_call(&self, case: &str, took: Duration) -> Option<f64> {
+        let known = *self.lock().get(case)?;
+        let first = known.first_call?.as_secs_f64();
+        (known.latency_us > 0.0 && first > 0.0)
+            .then(|| known.latency_us * took.as_secs_f64() / first)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Standard>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Plane {
+    /// What an earlier process measured of the baseline, on the same kind of machine.
+    pub fn know_baseline(&self, evaluation: &Evaluation) {
+        self.standards.set(&evaluation.cases);
     }
 }
 
@@ -47,8 +88,18 @@ mod tests {
         let standards = Standards::default();
         assert!(!standards.exceeded(&measured("wide", 500.0), 1.1), "nothing is known");
         standards.set(&[measured("wide", 100.0)]);
-        assert!(standards.exceeded(&measured("wide", 111.0), 1.1));
-        assert!(!standards.exceeded(&measured("wide", 109.0), 1.1));
+        assert!(standards.exceeded(&measured("wide", 113.0), 1.1));
+        assert!(!standards.exceeded(&measured("wide", 111.0), 1.1), "a look is off by some");
         assert!(!standards.exceeded(&measured("tall", 500.0), 1.1));
+    }
+
+    #[test]
+    fn a_first_call_is_held_against_the_baselines_first_call() {
+        let standards = Standards::default();
+        standards.set(&[measured("wide", 1e6)]);
+        assert_eq!(standards.by_first_call("wide", Duration::from_secs(1)), None);
+        standards.set_first_call("wide", Duration::from_secs(2));
+        assert_eq!(standards.by_first_call("wide", Duration::from_secs(3)), Some(1.5e6));
+        assert_eq!(standards.by_first_call("tall", Duration::from_secs(3)), None);
     }
 }

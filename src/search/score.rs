@@ -31,11 +31,11 @@ impl ScoreWeights {
     }
 }
 
-/// Case-weighted geometric mean of the evaluation's latencies, microseconds; `None` when nothing
-/// sensible was measured.
+/// Case-weighted geometric mean of the evaluation's latencies, microseconds, of one that ended early
+/// the latency of the case that it ended at; `None` when nothing sensible was measured.
 pub fn latency_us(evaluation: &Evaluation, cases: &[Case]) -> Option<f64> {
     geometric_mean(
-        cases.iter().filter_map(|case| {
+        cases.iter().filter(|case| counts(evaluation, case)).filter_map(|case| {
             evaluation.latency_us(&case.name).map(|latency| (latency, case.weight))
         }),
     )
@@ -49,13 +49,16 @@ pub fn latency_us(evaluation: &Evaluation, cases: &[Case]) -> Option<f64> {
 /// Within a rung, where all measure the same cases, it orders candidates as the score does. What
 /// ended early at a case is as fast as it was there: it cannot win by the others.
 pub fn log_ratio(candidate: &Evaluation, baseline: &Evaluation, cases: &[Case]) -> Option<f64> {
-    let counted = |case: &&Case| candidate.ended_at.as_ref().is_none_or(|at| *at == case.name);
-    geometric_mean(cases.iter().filter(counted).filter_map(|case| {
+    geometric_mean(cases.iter().filter(|case| counts(candidate, case)).filter_map(|case| {
         let measured = candidate.case(&case.name)?;
         let against = baseline.latency_us(&case.name)?;
         Some((measured.baseline_us.unwrap_or(against) / measured.latency_us, case.weight))
     }))
     .map(f64::ln)
+}
+
+fn counts(evaluation: &Evaluation, case: &Case) -> bool {
+    evaluation.ended_at.as_ref().is_none_or(|at| *at == case.name)
 }
 
 /// Where a result stands among others, the best first: by log ratio to the baseline, and of
