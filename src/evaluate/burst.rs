@@ -65,6 +65,8 @@ pub(super) struct Pace {
     /// What surrounds a call in a burst, measured, microseconds.
     around_us: Option<f64>,
     ledger: Ledger,
+    /// Bursts that were contradicted while others had the GPU.
+    undecided: u32,
 }
 
 impl Pace {
@@ -126,6 +128,15 @@ impl Subject<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Why the times on a case prove nothing, if others used the GPU all the while.
+    pub(super) fn unconfirmed(&self, case: usize) -> Option<Rejection> {
+        let doubtful = self.pace.case == Some(case) && self.pace.undecided > 0;
+        let reason = "its times could not be confirmed, since another process was using the GPU all \
+                      the while: run again when it does not, or with --wait-for-gpu";
+        let name = &self.plane.contract.cases[case].name;
+        doubtful.then(|| Rejection::new(Gate::Performance, reason).on_case(name))
     }
 
     pub(super) fn plan(&self, timing: Timing, judged: bool) -> BurstPlan {
@@ -212,7 +223,10 @@ impl Subject<'_> {
                     }
                     return Ok((sets, timed));
                 }
-                Finding::Undecided => return Ok((sets, timed)),
+                Finding::Undecided => {
+                    self.pace.undecided += 1;
+                    return Ok((sets, timed));
+                }
                 Finding::Again => {}
                 Finding::AgainLater => tokio::time::sleep(EXCUSE_PAUSE).await,
                 Finding::Dishonest(reason) => return Err(self.dishonest(case, reason)),
@@ -221,7 +235,7 @@ impl Subject<'_> {
     }
 
     fn others_have_the_gpu(&self) -> bool {
-        !self.plane.monitor.foreign().is_empty()
+        self.plane.monitor.is_shared()
     }
 
     async fn time(&mut self, case: usize, plan: &BurstPlan) -> Result<Timed, Stop> {

@@ -36,8 +36,8 @@ impl Hearing {
         self.accused > 0
     }
 
-    /// What follows from the next look; `others` tells whether somebody else's process is on the
-    /// GPU, and is asked only where that matters.
+    /// What follows from the next look; `others` tells whether somebody else keeps the GPU
+    /// busy, and is asked only where that matters.
     pub(super) fn hear(
         &mut self,
         accusation: Option<String>,

@@ -187,6 +187,9 @@ async fn verify_case(
     }
     let seed = plan.seeds[0];
     let times = field.race(case, seed, plan, &mut measured.notes).await?;
+    if let Some(unconfirmed) = field.challenger.unconfirmed(case) {
+        return Err(unconfirmed.into());
+    }
     measured.cases.push(times);
     Ok(())
 }

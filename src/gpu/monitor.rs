@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fmt, fs,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{Mutex, PoisonError},
 };
 
 use nvml_wrapper::{
@@ -44,8 +44,37 @@ pub struct Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tenant {
     pub pid: u32,
-    /// Percent of the time for which it kept multiprocessors busy since the last look.
+    /// Percent of the time for which it kept multiprocessors busy, at most within the last second.
     pub load: u32,
+}
+
+/// For how long a load is remembered: several look at the same time and each must see it,
+/// microseconds.
+const LOAD_KEPT_US: u64 = 1_000_000;
+
+/// Loads of processes, as they were sampled last.
+#[derive(Debug, Default)]
+struct Loads {
+    /// Of the latest sample, microseconds.
+    latest: u64,
+    /// When, whose, percent.
+    recent: Vec<(u64, u32, u32)>,
+}
+
+impl Loads {
+    /// Takes samples down, those that were taken down before too.
+    fn take(&mut self, samples: impl IntoIterator<Item = (u64, u32, u32)>) {
+        let before = self.latest;
+        self.recent.extend(samples.into_iter().filter(|(at, ..)| *at > before));
+        self.latest = self.recent.iter().map(|(at, ..)| *at).max().unwrap_or(0).max(before);
+        let oldest = self.latest.saturating_sub(LOAD_KEPT_US);
+        self.recent.retain(|(at, ..)| *at >= oldest);
+    }
+
+    fn of(&self, pid: u32) -> u32 {
+        let own = self.recent.iter().filter(|(_, whose, _)| *whose == pid);
+        own.map(|(_, _, load)| *load).max().unwrap_or(0)
+    }
 }
 
 /// Reads one GPU.
@@ -66,8 +95,7 @@ pub trait Sensor: fmt::Debug + Send + Sync {
 pub struct NvmlSensor {
     nvml: Nvml,
     index: u32,
-    /// Of the last load sample, microseconds.
-    seen: AtomicU64,
+    loads: Mutex<Loads>,
 }
 
 impl NvmlSensor {
@@ -77,7 +105,7 @@ impl NvmlSensor {
         let gpu = visible_here(&found.gpus).get(index as usize).map(|gpu| gpu.index);
         let index = gpu.ok_or_else(|| NoGpu(format!("the NVIDIA driver shows no GPU {index}")))?;
         let nvml = load().map_err(|error| NoGpu(explain(&error)))?;
-        Ok(Self { nvml, index, seen: AtomicU64::new(0) })
+        Ok(Self { nvml, index, loads: Mutex::default() })
     }
 }
 
@@ -102,17 +130,12 @@ impl Sensor for NvmlSensor {
     fn tenants(&self) -> Vec<Tenant> {
         let Ok(gpu) = self.nvml.device_by_index(self.index) else { return Vec::new() };
         // Loads are not told for an instance of a GPU (MIG), nor where nothing ran.
-        let since = self.seen.load(Ordering::Relaxed);
-        let samples = gpu.process_utilization_stats(since).unwrap_or_default();
-        let latest = samples.iter().map(|sample| sample.timestamp).max().unwrap_or(since);
-        self.seen.store(latest.max(since), Ordering::Relaxed);
-        let load = |pid| {
-            let own = samples.iter().filter(|sample| sample.pid == pid && sample.timestamp > since);
-            own.map(|sample| sample.sm_util).max().unwrap_or(0)
-        };
+        let mut loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = gpu.process_utilization_stats(loads.latest).unwrap_or_default();
+        loads.take(samples.iter().map(|sample| (sample.timestamp, sample.pid, sample.sm_util)));
         let running = gpu.running_compute_processes().unwrap_or_default();
         let pids: BTreeSet<u32> = running.iter().map(|process| process.pid).collect();
-        pids.into_iter().map(|pid| Tenant { pid, load: load(pid) }).collect()
+        pids.into_iter().map(|pid| Tenant { pid, load: loads.of(pid) }).collect()
     }
 
     fn is_ours(&self, pid: u32) -> Option<bool> {
@@ -182,11 +205,20 @@ impl Monitor {
         tenants
     }
 
+    /// Somebody else's process that keeps the GPU busy.
+    fn rival(&self) -> Option<Tenant> {
+        self.foreign().into_iter().find(|tenant| tenant.load >= FOREIGN_LOAD)
+    }
+
+    /// Whether somebody else keeps the GPU busy, as far as the driver tells loads.
+    pub fn is_shared(&self) -> bool {
+        self.rival().is_some()
+    }
+
     /// What disturbed a measurement since `before`, in words.
     pub fn disturbance(&self, before: &Condition) -> Option<String> {
         let after = self.condition();
-        let busy = self.foreign().into_iter().find(|tenant| tenant.load >= FOREIGN_LOAD);
-        if let Some(tenant) = busy {
+        if let Some(tenant) = self.rival() {
             return Some(format!(
                 "process {} used {} % of the GPU",
                 named(tenant.pid),
@@ -224,8 +256,6 @@ pub fn named(pid: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
     /// A GPU on which 100 is ours, 200 somebody else's, and others cannot be seen.
@@ -307,6 +337,20 @@ mod tests {
         let foreign: Vec<u32> = monitor.foreign().iter().map(|tenant| tenant.pid).collect();
         assert_eq!(foreign, [200, 300], "400 may be ours in another namespace");
         assert!(monitor.disturbance(&CALM).unwrap().contains("200 used 40 %"));
+        assert!(monitor.is_shared());
+    }
+
+    #[test]
+    fn a_load_is_seen_by_all_who_look_within_a_second() {
+        let mut loads = Loads::default();
+        loads.take([(1_000_000, 200, 40), (1_100_000, 300, 2)]);
+        assert_eq!((loads.of(200), loads.of(300), loads.of(400)), (40, 2, 0));
+        loads.take([(1_000_000, 200, 40), (1_500_000, 200, 10)]);
+        assert_eq!(loads.of(200), 40, "a sample that comes again is one sample");
+        loads.take([(2_300_000, 300, 1)]);
+        assert_eq!((loads.of(200), loads.of(300)), (10, 1));
+        loads.take([]);
+        assert_eq!(loads.of(200), 10);
     }
 
     #[test]
