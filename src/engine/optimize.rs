@@ -230,6 +230,10 @@ async fn drive(
     };
     store.set_environment(&record.id, &here).await?;
 
+    // After a reset it is measured anew.
+    if let Some(baseline) = search.state().baseline_evaluation() {
+        plane.know_baseline(baseline);
+    }
     let fidelity = FidelityRule {
         ladder: plan.search.ladder.clone(),
         cases: plan.search.cases.clone(),
@@ -243,18 +247,22 @@ async fn drive(
     let verify = fidelity.verification(plan.allow_regression);
     let fidelity_seed = fidelity.of_rung(0).seeds[0];
     let fault = FaultSlot::default();
+    let profiles = Profiles::of_run(
+        plane.device(),
+        request.profile,
+        search.state().remaining().wall_seconds,
+        fidelity_seed,
+    );
+    if let Some(baseline) = search.state().baseline_evaluation() {
+        profiles.know_baseline(baseline);
+    }
     let mut evaluator = PlaneEvaluator::new(
         Arc::clone(plane),
         search.state().baseline().clone(),
         fidelity,
         verify,
         plan.search.window,
-        Profiles::of_run(
-            plane.device(),
-            request.profile,
-            search.state().remaining().wall_seconds,
-            fidelity_seed,
-        ),
+        profiles,
         fault.clone(),
     );
     let context = facts::context(plane, &record.target, &layouts);

@@ -75,14 +75,15 @@ impl Evaluator for PlaneEvaluator {
             let mut evaluation = evaluation?;
             evaluation.cost.gpu_seconds += profiled.gpu_seconds;
             if evaluation.accepted() {
-                let profiling = profiled.profiling;
-                let case = profiling.profile().map(|profile| profile.case.as_str());
-                let reported = case.and_then(|case| evaluation.latency_us(case));
-                if let Some(it) = profiles.contradiction(&job.candidate, &profiling, reported) {
-                    evaluation.verdict = Verdict::Rejected(it);
+                evaluation.diagnosis = diagnosis(&profiled.profiling);
+                evaluation.profiling = Some(profiled.profiling);
+                if job.candidate.parent.is_none() {
+                    profiles.know_baseline(&evaluation);
+                } else {
+                    let reported = |case: &str| evaluation.latency_us(case);
+                    let found = profiles.contradiction(&plane, &job.candidate, reported).await;
+                    evaluation.verdict = found.map_or(Verdict::Accepted, Verdict::Rejected);
                 }
-                evaluation.diagnosis = diagnosis(&profiling);
-                evaluation.profiling = Some(profiling);
             }
             Ok(evaluation)
         });
@@ -121,15 +122,15 @@ impl Evaluator for PlaneEvaluator {
         if verification.accepted() && self.profiles.lacks(candidate) {
             let profiled = self.profiles.profile(&self.plane, candidate).await;
             verification.cost.gpu_seconds += profiled.gpu_seconds;
-            let profiling = profiled.profiling;
-            let case = profiling.profile().map(|profile| profile.case.as_str());
-            let compared =
-                verification.comparisons.iter().find(|it| Some(it.case.as_str()) == case);
-            let reported = compared.map(|it| it.candidate_us);
-            if let Some(it) = self.profiles.contradiction(candidate, &profiling, reported) {
-                verification.verdict = Verdict::Rejected(it);
-            }
-            verification.profiling = Some(profiling);
+            verification.profiling = Some(profiled.profiling);
+        }
+        if verification.accepted() {
+            let reported = |case: &str| {
+                let compared = verification.comparisons.iter().find(|it| it.case == case);
+                compared.map(|it| it.candidate_us)
+            };
+            let found = self.profiles.contradiction(&self.plane, candidate, reported).await;
+            verification.verdict = found.map_or(Verdict::Accepted, Verdict::Rejected);
         }
         Ok(verification)
     }

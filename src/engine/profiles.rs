@@ -1,7 +1,7 @@
 //! Which evaluations of a run are profiled: few, since each takes some seconds.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -9,9 +9,9 @@ use std::{
 use crate::{
     evaluate::{
         Device, Plane,
-        profile::{DeviceFacts, Profiled, Profiler, diagnose, doubt},
+        profile::{DeviceFacts, Profiled, Profiler, diagnose, doubt, excess},
     },
-    kernel::{Candidate, CandidateId, Diagnosis, Gate, Profiling, Rejection},
+    kernel::{Candidate, CandidateId, Diagnosis, Evaluation, Gate, Profile, Profiling, Rejection},
 };
 
 /// A run of less than this, seconds, has better uses for its time than profiles.
@@ -38,11 +38,11 @@ pub(super) struct Profiles {
 #[derive(Debug, Default)]
 struct Memory {
     left: usize,
-    done: HashSet<CandidateId>,
+    profiles: HashMap<CandidateId, Profile>,
     /// Why the last one failed, and how many did in a row.
     failure: Option<String>,
     failures: usize,
-    /// How many times the baseline's reported time the profiler found, where that was too many.
+    /// How many times the baseline's reported time the profiler found.
     usual: Option<f64>,
 }
 
@@ -97,26 +97,35 @@ impl Profiles {
 
     /// Whether a winner is profiled after its verification: unless it was before.
     pub(super) fn lacks(&self, winner: &Candidate) -> bool {
-        !self.memory().done.contains(&winner.id)
+        !self.memory().profiles.contains_key(&winner.id)
     }
 
-    /// The final word on `reported_us`, a candidate's time on the case that was profiled: a rejection
-    /// where the profiler contradicts it. The baseline is what it is; it is remembered.
-    pub(super) fn contradiction(
-        &self,
-        candidate: &Candidate,
-        profiling: &Profiling,
-        reported_us: Option<f64>,
-    ) -> Option<Rejection> {
-        let profile = profiling.profile()?;
-        let mut memory = self.memory();
-        let doubt = doubt(profile, reported_us?, memory.usual)?;
-        if candidate.parent.is_none() {
-            memory.usual = Some(doubt.factor);
-            tracing::warn!("the baseline {}", doubt.reason);
-            return None;
+    /// Takes down what the profiler finds of the baseline, which may be more than was reported for
+    /// reasons that hold for candidates too.
+    pub(super) fn know_baseline(&self, evaluation: &Evaluation) {
+        let profile = evaluation.profiling.as_ref().and_then(Profiling::profile);
+        if let Some(profile) = profile
+            && let Some(us) = evaluation.latency_us(&profile.case)
+        {
+            self.memory().usual = Some(excess(profile, us));
         }
-        Some(Rejection::new(Gate::Integrity, doubt.reason).on_case(&profile.case))
+    }
+
+    /// The final word on what was reported of `candidate`, by the case: a rejection where its
+    /// profile contradicts that, and another one as well.
+    pub(super) async fn contradiction(
+        &self,
+        plane: &Plane,
+        candidate: &Candidate,
+        reported_us: impl Fn(&str) -> Option<f64>,
+    ) -> Option<Rejection> {
+        let first = self.memory().profiles.get(&candidate.id).cloned()?;
+        let usual = self.memory().usual;
+        let doubt = |profile: &Profile| doubt(profile, reported_us(&profile.case)?, usual);
+        doubt(&first)?;
+        let again = self.profile(plane, candidate).await.profiling;
+        let reason = doubt(again.profile()?)?;
+        Some(Rejection::new(Gate::Integrity, reason).on_case(&first.case))
     }
 
     /// Profiles `candidate`; the reason why not where that cannot be.
@@ -139,13 +148,13 @@ impl Profiles {
         }
         let profiled = plane.profile(profiler, candidate, self.case, self.seed).await;
         let mut memory = self.memory();
-        match profiled.profiling.reason() {
-            Some(reason) => {
-                memory.failure = Some(reason.to_owned());
+        match &profiled.profiling {
+            Profiling::Missing { reason } => {
+                memory.failure = Some(reason.clone());
                 memory.failures += 1;
             }
-            None => {
-                memory.done.insert(candidate.id.clone());
+            Profiling::Done { profile } => {
+                memory.profiles.insert(candidate.id.clone(), (**profile).clone());
                 memory.failures = 0;
             }
         }

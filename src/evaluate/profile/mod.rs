@@ -14,7 +14,7 @@ mod reading;
 mod runner;
 mod session;
 
-pub use clock::{Doubt, doubt};
+pub use clock::{doubt, excess};
 pub use diagnosis::{DeviceFacts, diagnose};
 pub use profiler::Profiler;
 pub use reading::{Reading, Trouble, read};

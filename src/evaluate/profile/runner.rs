@@ -178,7 +178,9 @@ impl Job<'_> {
             let reason = format!("another process was profiling on this machine for {patience} s");
             return Err(Gone::Reason(reason));
         };
+        let quiet = plane.driver.quiet().await;
         let turn = plane.turn.take().await;
+        plane.driver.settled().await;
         let result = async {
             let mut referee = plane.referee.lock().await;
             let inputs = referee.inputs(case, &plane.contract.cases[case], seed).await?;
@@ -193,7 +195,7 @@ impl Job<'_> {
             session.kill();
         }
         *gpu_seconds += turn.seconds();
-        drop((turn, lock));
+        drop((turn, quiet, lock));
         if result.is_ok() {
             session.finish().await?;
         }
