@@ -20,8 +20,12 @@ const CANDIDATES: usize = 10_000;
 
 fn prepare() -> Run {
     Run::new(CANDIDATES / 2, 4, 6, 12).with(|run| {
-        run.plan.generation =
-            Generation { seeds: CANDIDATES / 2, children: 4, max_candidates: CANDIDATES };
+        run.plan.generation = Generation {
+            seeds: CANDIDATES / 2,
+            children: 4,
+            max_candidates: CANDIDATES,
+            rewrites: None,
+        };
         run.lab.shuffle = Some(7);
     })
 }

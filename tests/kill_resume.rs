@@ -21,7 +21,7 @@ use kernelbrain::{
         Gate, Move, Ratio, Rejection, Target, Verdict, Verification,
     },
     search::{
-        Event, Limits, Plan, Search, State, Stop, World,
+        Event, Limits, Plan, Search, Spend, State, Stop, World,
         ports::{Answer, Clock, Evaluator, Generator, Job, PlaneError, Proposal, Request, Ticket},
     },
     store::{NewRun, RunStore, SqliteStore},
@@ -312,12 +312,16 @@ impl Generator for Mutations {
         let (parent, count) = match &self.asked[usize::try_from(ticket.0).unwrap()] {
             Request::Seeds { baseline, at_most, .. } => (baseline.clone(), *at_most),
             Request::Children { parent, at_most, .. } => (parent.clone(), *at_most),
+            // This run has no language model.
+            Request::Rewrite { parent, .. } | Request::Repair { rejected: parent, .. } => {
+                (parent.clone(), 0)
+            }
         };
         let proposal = |n: usize| Proposal {
             parent: parent.id.clone(),
             origin: Move::Recipe { text: format!("step {n}") },
             source: Ok(format!("{} {n}", parent.source)),
         };
-        Answer::Ready((0..count).map(proposal).collect())
+        Answer::Ready { proposals: (0..count).map(proposal).collect(), spent: Spend::default() }
     }
 }

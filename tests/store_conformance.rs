@@ -340,7 +340,8 @@ fn one_of_each() -> Vec<Event> {
         notes: vec!["no repository tests".into()],
         profiling: None,
     };
-    let spent = Spend { wall_seconds: 1.0 / 3.0, gpu_seconds: 0.1, evaluations: 1 };
+    let spent =
+        Spend { wall_seconds: 1.0 / 3.0, gpu_seconds: 0.1, evaluations: 1, ..Spend::default() };
     let promote = Decision::Promote { reason: "rank 1 of 3".into() };
     vec![
         Event::BaselineMeasured { evaluation: evaluation.clone() },

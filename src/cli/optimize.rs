@@ -254,6 +254,7 @@ fn limits(options: &Options, settings: &SearchSettings) -> Result<Limits, Engine
         wall_seconds: wall.map(|wall| wall.as_secs_f64()),
         gpu_seconds: gpu.map(|gpu| gpu.as_secs_f64()),
         evaluations,
+        ..Limits::default()
     })
 }
 

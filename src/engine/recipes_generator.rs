@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use crate::{
     generate::{Offspring, Proposer, recipe::Context},
     kernel::{Candidate, CandidateId, Move},
-    search::ports::{Answer, Generator, Proposal, Request, Ticket},
+    search::{
+        Spend,
+        ports::{Answer, Generator, Proposal, Request, Ticket},
+    },
 };
 
 /// Makes candidates by recipes, the same ones for the same seed and requests.
@@ -42,6 +45,10 @@ impl Generator for RecipesGenerator {
                 let offspring = self.proposer.children(&parent.source, made_by, diagnosis, at_most);
                 (parent, offspring)
             }
+            // No recipe answers these.
+            Request::Rewrite { parent, .. } | Request::Repair { rejected: parent, .. } => {
+                (parent, Vec::new())
+            }
         };
         let ticket = Ticket(self.tickets);
         self.tickets += 1;
@@ -51,7 +58,8 @@ impl Generator for RecipesGenerator {
     }
 
     fn poll(&mut self, ticket: Ticket) -> Answer {
-        Answer::Ready(self.answers.remove(&ticket).unwrap_or_default())
+        let proposals = self.answers.remove(&ticket).unwrap_or_default();
+        Answer::Ready { proposals, spent: Spend::default() }
     }
 }
 

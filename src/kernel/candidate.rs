@@ -49,7 +49,12 @@ pub enum Move {
     /// A short list of source edits in the recipe language, for example `tile BLOCK=512; warps 8`.
     Recipe { text: String },
     /// A language model's answer to an expert task.
-    Rewrite { task: String },
+    Rewrite {
+        task: String,
+        /// How many times it was sent back since a gate had rejected it.
+        #[serde(default)]
+        repairs: u32,
+    },
 }
 
 impl fmt::Display for Move {
@@ -57,7 +62,11 @@ impl fmt::Display for Move {
         match self {
             Self::Baseline => f.write_str("baseline"),
             Self::Recipe { text } => f.write_str(text),
-            Self::Rewrite { task } => write!(f, "rewrite: {task}"),
+            Self::Rewrite { task, repairs: 0 } => write!(f, "rewrite: {task}"),
+            Self::Rewrite { task, repairs: 1 } => write!(f, "rewrite: {task}, repaired"),
+            Self::Rewrite { task, repairs } => {
+                write!(f, "rewrite: {task}, repaired {repairs} times")
+            }
         }
     }
 }

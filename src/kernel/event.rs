@@ -33,12 +33,53 @@ pub enum Decision {
     Prune { reason: String },
 }
 
-/// Amounts of the run's budgets. Seconds, counts.
+/// Amounts of the run's budgets. Seconds, counts, US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spend {
     pub wall_seconds: f64,
     pub gpu_seconds: f64,
     pub evaluations: u64,
+    /// Of a language model, those of the question and of the answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
+    /// What the model's provider charges, where its prices are known.
+    #[serde(default, skip_serializing_if = "is_free")]
+    pub usd: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_free(usd: &f64) -> bool {
+    *usd == 0.0
+}
+
+/// Who is asked for candidates, and for what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestKind {
+    /// Recipes, as many as are wanted.
+    #[default]
+    Recipes,
+    /// One rewrite of a language model's; those of one occasion are numbered from 0.
+    Rewrite(u32),
+    /// Another try of the model's at a rewrite that a gate rejected; tries are numbered from 1.
+    Repair(u32),
+}
+
+impl RequestKind {
+    /// Whether a language model answers.
+    pub fn asks_a_model(self) -> bool {
+        self != Self::Recipes
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_recipes(&self) -> bool {
+        *self == Self::Recipes
+    }
 }
 
 /// How a run ended.
@@ -65,12 +106,20 @@ pub enum Event {
     CandidateAdded { candidate: Candidate },
     /// A move that produced nothing: duplicate or malformed. Kept because moves are counted.
     MoveDiscarded { parent: CandidateId, text: String, reason: String },
+    /// Taken from the budget before a language model is asked; once a request, also where a run that
+    /// is resumed asks again.
+    Asked { parent: CandidateId, rung: Option<usize>, kind: RequestKind, estimate: Spend },
     /// A request for candidates was answered in full: its candidates and discarded moves stand
     /// before this. Until then a resumed run asks again.
     Answered {
         parent: CandidateId,
-        /// The rung whose promotion led to the request; `None` for the seeds.
+        /// The rung whose promotion or rejection led to the request; `None` for the seeds.
         rung: Option<usize>,
+        #[serde(default, skip_serializing_if = "RequestKind::is_recipes")]
+        kind: RequestKind,
+        /// Replaces the estimate.
+        #[serde(default)]
+        spent: Spend,
     },
     /// Taken from the budget before it is spent, for the evaluation that starts now. A rung one
     /// past the top stands for a verification.

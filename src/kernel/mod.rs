@@ -24,7 +24,7 @@ pub use evaluation::{
     BuildFacts, CaseComparison, CaseMeasurement, Cost, Evaluation, Gate, Observed, Rejection,
     Verdict, Verification,
 };
-pub use event::{Decision, Event, Outcome, Spend};
+pub use event::{Decision, Event, Outcome, RequestKind, Spend};
 pub use profile::{
     Atomics, Issue, KernelProfile, Launch, Occupancy, OccupancyLimit, Pipes, Profile, Profiling,
     SharedMemory, Throughput, Traffic,

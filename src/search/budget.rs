@@ -17,6 +17,10 @@ pub struct Limits {
     pub gpu_seconds: Option<f64>,
     /// Measured pairs of candidate and rung, the baseline included; verifications are not counted.
     pub evaluations: Option<u64>,
+    /// Of language models, questions and answers together.
+    pub tokens: Option<u64>,
+    /// What language models may cost, US dollars.
+    pub usd: Option<f64>,
 }
 
 /// One of the limits.
@@ -26,6 +30,8 @@ pub enum Limit {
     WallClock,
     GpuSeconds,
     Evaluations,
+    Tokens,
+    Money,
 }
 
 impl fmt::Display for Limit {
@@ -34,6 +40,8 @@ impl fmt::Display for Limit {
             Self::WallClock => "wall clock",
             Self::GpuSeconds => "GPU seconds",
             Self::Evaluations => "number of evaluations",
+            Self::Tokens => "tokens",
+            Self::Money => "money",
         })
     }
 }
@@ -44,6 +52,8 @@ pub struct Remaining {
     pub wall_seconds: Option<f64>,
     pub gpu_seconds: Option<f64>,
     pub evaluations: Option<u64>,
+    pub tokens: Option<u64>,
+    pub usd: Option<f64>,
 }
 
 impl Limits {
@@ -52,10 +62,24 @@ impl Limits {
             wall_seconds: self.wall_seconds.map(|limit| (limit - spent.wall_seconds).max(0.0)),
             gpu_seconds: self.gpu_seconds.map(|limit| (limit - spent.gpu_seconds).max(0.0)),
             evaluations: self.evaluations.map(|limit| limit.saturating_sub(spent.evaluations)),
+            tokens: self.tokens.map(|limit| limit.saturating_sub(spent.tokens)),
+            usd: self.usd.map(|limit| (limit - spent.usd).max(0.0)),
         }
     }
 
-    /// The first limit of which nothing is left.
+    /// The limit that forbids a question to a language model that is expected to cost `question`.
+    /// Without tokens or money a run goes on with what it has.
+    pub fn forbids_question(&self, spent: &Spend, question: &Spend) -> Option<Limit> {
+        if self.tokens.is_some_and(|limit| spent.tokens + question.tokens > limit) {
+            Some(Limit::Tokens)
+        } else if self.usd.is_some_and(|limit| spent.usd + question.usd > limit) {
+            Some(Limit::Money)
+        } else {
+            None
+        }
+    }
+
+    /// The first limit of which nothing is left, without which nothing can be evaluated.
     pub fn exhausted(&self, spent: &Spend) -> Option<Limit> {
         let left = self.remaining(spent);
         if left.wall_seconds.is_some_and(|left| left <= 0.0) {
@@ -107,6 +131,7 @@ impl Limits {
                 need.evaluations as f64,
                 after_baseline.evaluations as f64,
             ) as u64,
+            ..Spend::default()
         }
     }
 }
@@ -128,6 +153,8 @@ impl Account {
     pub(super) fn debit(&mut self, estimate: &Spend) {
         self.spent.gpu_seconds += estimate.gpu_seconds;
         self.spent.evaluations += estimate.evaluations;
+        self.spent.tokens += estimate.tokens;
+        self.spent.usd += estimate.usd;
     }
 
     /// Puts what was really spent in the place of the debit.
@@ -140,6 +167,8 @@ impl Account {
     pub(super) fn credit(&mut self, estimate: &Spend) {
         self.spent.gpu_seconds = (self.spent.gpu_seconds - estimate.gpu_seconds).max(0.0);
         self.spent.evaluations = self.spent.evaluations.saturating_sub(estimate.evaluations);
+        self.spent.tokens = self.spent.tokens.saturating_sub(estimate.tokens);
+        self.spent.usd = (self.spent.usd - estimate.usd).max(0.0);
     }
 
     /// A job under way was lost with its session and will be done again: its seconds are gone, and

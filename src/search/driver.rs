@@ -250,8 +250,8 @@ impl Session<'_> {
 
     /// Makes those that are due because nothing more is on its way.
     async fn decide_when_drained(&mut self) -> Result<bool, SearchError> {
-        // Answers on their way will be results; nobody is promoted for want of competition.
-        if self.requests.pending(&self.recorder) {
+        // Recipes on their way will be results; nobody is promoted for want of competition.
+        if self.requests.recipes_pending(&self.recorder) {
             return Ok(false);
         }
         let (state, unrecorded) = (&*self.recorder.state, self.recorder.unrecorded());
@@ -356,6 +356,7 @@ impl Session<'_> {
             wall_seconds: self.recorder.take_unrecorded(),
             gpu_seconds: evaluation.cost.gpu_seconds,
             evaluations: 1,
+            ..Spend::default()
         };
         self.recorder.record(&[Event::Evaluated { evaluation, spent }]).await?;
         self.warn().await

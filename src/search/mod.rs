@@ -29,7 +29,7 @@ pub use crate::kernel::{Decision, Event, Outcome, Spend};
 pub use budget::{Limit, Limits, RESERVE_AT_MOST, Remaining};
 pub use driver::{ResumeError, Search, SearchError, World};
 pub use ladder::{CaseSelection, Ladder, LadderError, Rung, Timing};
-pub use plan::{Generation, Plan, PlanError};
+pub use plan::{Generation, Plan, PlanError, Rewrites};
 pub use scheduler::{
     FullEvaluation, Promotion, RankPromotion, RungView, Scheduler, SchedulerChoice,
 };

@@ -16,11 +16,35 @@ pub struct Generation {
     pub children: usize,
     /// In the whole run.
     pub max_candidates: usize,
+    /// What a language model is asked for; `None` where there is none.
+    pub rewrites: Option<Rewrites>,
+}
+
+/// How many rewrites are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rewrites {
+    /// Of the baseline, at the start.
+    pub seeds: u32,
+    /// Of a candidate, at each of its promotions.
+    pub children: u32,
+    /// In the whole run, repairs not counted.
+    pub most: u32,
+    /// How often one that a gate rejected is sent back (K of the paper).
+    pub repairs: u32,
+    /// Questions that wait for their answer at a time.
+    pub in_flight: usize,
+}
+
+impl Default for Rewrites {
+    fn default() -> Self {
+        Self { seeds: 6, children: 2, most: 24, repairs: 4, in_flight: 4 }
+    }
 }
 
 impl Default for Generation {
     fn default() -> Self {
-        Self { seeds: 96, children: 12, max_candidates: 2000 }
+        Self { seeds: 96, children: 12, max_candidates: 2000, rewrites: None }
     }
 }
 

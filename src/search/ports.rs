@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 
-use super::Event;
-use crate::kernel::{Candidate, CandidateId, Diagnosis, Evaluation, Move, Verification};
+use super::{Event, Spend};
+use crate::kernel::{Candidate, CandidateId, Diagnosis, Evaluation, Move, Rejection, Verification};
 
 /// An evaluation to be made.
 #[derive(Clone, Debug)]
@@ -44,7 +44,6 @@ pub trait Evaluator: Send {
 }
 
 /// A request for new candidates.
-#[expect(clippy::large_enum_variant, reason = "made once, handed over, and never kept in numbers")]
 #[derive(Clone, Debug)]
 pub enum Request {
     /// First candidates, from the baseline and what holds it back.
@@ -52,6 +51,23 @@ pub enum Request {
     /// Children of a promoted candidate; a diagnosis travels inside its evaluation. Where the
     /// candidate itself was not profiled it is that of its nearest ancestor.
     Children { parent: Candidate, evaluation: Evaluation, at_most: usize },
+    /// One rewrite of `parent` by a language model: the `number`-th of this occasion.
+    Rewrite { parent: Candidate, evaluation: Evaluation, number: u32, history: Vec<Attempt> },
+    /// What a gate said to a rewrite, back to whoever wrote it: try `attempt`.
+    Repair { rejected: Candidate, rejection: Rejection, attempt: u32 },
+}
+
+/// A move that was tried, and how it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub candidate: CandidateId,
+    /// What it was a change of; `None` for the baseline.
+    pub parent: Option<CandidateId>,
+    pub origin: Move,
+    /// Speed over the baseline's, where it was measured.
+    pub speedup: Option<f64>,
+    /// Why it ended, if it did.
+    pub ended: Option<String>,
 }
 
 /// Names a request until it is answered.
@@ -70,8 +86,8 @@ pub struct Proposal {
 /// What a ticket's request has come to.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// Done; the generator forgets the ticket.
-    Ready(Vec<Proposal>),
+    /// Done, and what it cost; the generator forgets the ticket.
+    Ready { proposals: Vec<Proposal>, spent: Spend },
     /// Under way; worth asking again.
     Pending,
     /// Somebody outside must answer first; the run may park.
@@ -80,6 +96,12 @@ pub enum Answer {
 
 /// Makes candidates. `submit` returns at once; `poll` never blocks.
 pub trait Generator: Send {
+    /// What a question is expected to cost in tokens and money.
+    fn estimate(&self, request: &Request) -> Spend {
+        let _ = request;
+        Spend::default()
+    }
+
     fn submit(&mut self, request: Request) -> Ticket;
     fn poll(&mut self, ticket: Ticket) -> Answer;
 }

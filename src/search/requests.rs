@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use super::{
-    Event, SearchError, State,
-    ports::{Answer, Generator, Proposal, Request, Ticket},
+    Event, Limit, Record, SearchError, Spend, State,
+    ports::{Answer, Attempt, Generator, Proposal, Request, Ticket},
     recorder::Recorder,
     state::OpenRequest,
 };
-use crate::kernel::{Candidate, CandidateId, Diagnosis};
+use crate::kernel::{Candidate, CandidateId, Diagnosis, RequestKind};
 
 /// The tickets of this session. The requests themselves are part of the state: a session that
 /// finds one open asks again.
@@ -33,28 +33,14 @@ impl Requests {
         recorder: &mut Recorder<'_>,
         generator: &mut dyn Generator,
     ) -> Result<bool, SearchError> {
-        if recorder.state.requests().is_empty() || !wanted(recorder) {
+        if recorder.state.requests().len() == 0 || !wanted(recorder) {
             return Ok(false);
         }
-        let asked = &self.tickets;
-        let open: Vec<OpenRequest> = recorder
-            .state
-            .requests()
-            .iter()
-            .filter(|open| !asked.iter().any(|asked| asked.request == **open))
-            .cloned()
-            .collect();
-        for request in open {
-            if let Some(question) = question(recorder.state, &request) {
-                let ticket = generator.submit(question);
-                self.tickets.push(Asked { request, ticket, awaited: false });
-            }
-        }
-        let mut answered = false;
+        let mut answered = self.submit(recorder, generator).await?;
         for mut asked in std::mem::take(&mut self.tickets) {
             match generator.poll(asked.ticket) {
-                Answer::Ready(proposals) => {
-                    let events = answer(recorder.state, &asked.request, proposals);
+                Answer::Ready { proposals, spent } => {
+                    let events = answer(recorder.state, &asked.request, proposals, spent);
                     recorder.record(&events).await?;
                     answered = true;
                     continue;
@@ -65,6 +51,53 @@ impl Requests {
             self.tickets.push(asked);
         }
         Ok(answered)
+    }
+
+    /// Submits what is open, questions to a language model as far as they fit beside those that
+    /// wait for their answers; whether one was declined because the budget lacks it.
+    async fn submit(
+        &mut self,
+        recorder: &mut Recorder<'_>,
+        generator: &mut dyn Generator,
+    ) -> Result<bool, SearchError> {
+        let is_new = |open: &&OpenRequest| self.tickets.iter().all(|it| it.request != **open);
+        let open: Vec<OpenRequest> = recorder.state.requests().filter(is_new).cloned().collect();
+        let mut declined = false;
+        for request in open {
+            let Some(question) = question(recorder.state, &request) else { continue };
+            if request.kind.asks_a_model() {
+                if self.in_flight() >= in_flight_at_most(recorder.state) {
+                    continue;
+                }
+                let estimate = generator.estimate(&question);
+                if !recorder.state.asked_for(&request) {
+                    let limits = &recorder.state.plan().limits;
+                    let lacking = limits.forbids_question(&recorder.state.spend(), &estimate);
+                    if let Some(limit) = lacking {
+                        recorder.record(&decline(&request, limit)).await?;
+                        declined = true;
+                        continue;
+                    }
+                    let OpenRequest { parent, rung, kind, .. } = request.clone();
+                    recorder.record(&[Event::Asked { parent, rung, kind, estimate }]).await?;
+                }
+            }
+            let ticket = generator.submit(question);
+            self.tickets.push(Asked { request, ticket, awaited: false });
+        }
+        Ok(declined)
+    }
+
+    /// Questions that a language model is at.
+    fn in_flight(&self) -> usize {
+        self.tickets.iter().filter(|it| it.request.kind.asks_a_model() && !it.awaited).count()
+    }
+
+    /// Whether recipes are being made that the run still has use for: they come at once, so that
+    /// decisions can wait for them. A language model takes its time.
+    pub(super) fn recipes_pending(&self, recorder: &Recorder<'_>) -> bool {
+        let recipes = |it: &Asked| !it.awaited && !it.request.kind.asks_a_model();
+        self.tickets.iter().any(recipes) && wanted(recorder)
     }
 
     /// Whether an answer is being made that the run still has use for.
@@ -89,19 +122,60 @@ fn wanted(recorder: &Recorder<'_>) -> bool {
         && state.forbids(0, recorder.unrecorded()).is_none()
 }
 
+fn in_flight_at_most(state: &State) -> usize {
+    state.plan().generation.rewrites.map_or(0, |rewrites| rewrites.in_flight.max(1))
+}
+
 /// What to ask the generator; `None` if the parent's evaluation is not known any more.
 fn question(state: &State, request: &OpenRequest) -> Option<Request> {
     let at_most = request.at_most;
-    let Some(rung) = request.rung else {
+    if let (RequestKind::Recipes, None) = (request.kind, request.rung) {
         let diagnosis = state.baseline_evaluation().and_then(|e| e.diagnosis.clone());
         return Some(Request::Seeds { baseline: state.baseline().clone(), diagnosis, at_most });
+    }
+    if let RequestKind::Repair(attempt) = request.kind {
+        let record = state.record(&request.parent)?;
+        let (rejected, rejection) = (record.candidate().clone(), record.rejection()?.clone());
+        return Some(Request::Repair { rejected, rejection, attempt });
+    }
+    let (parent, mut evaluation) = match request.rung {
+        None => (state.baseline().clone(), state.baseline_evaluation()?.clone()),
+        Some(rung) => {
+            let record = state.record(&request.parent)?;
+            (record.candidate().clone(), record.measured_on(rung)?.clone())
+        }
     };
-    let parent = state.record(&request.parent)?;
-    let mut evaluation = parent.measured_on(rung)?.clone();
     if evaluation.diagnosis.is_none() {
         evaluation.diagnosis = nearest_diagnosis(state, &request.parent);
     }
-    Some(Request::Children { parent: parent.candidate().clone(), evaluation, at_most })
+    Some(match request.kind {
+        RequestKind::Rewrite(number) => {
+            Request::Rewrite { parent, evaluation, number, history: history(state) }
+        }
+        _ => Request::Children { parent, evaluation, at_most },
+    })
+}
+
+/// Everything that was tried, in order.
+fn history(state: &State) -> Vec<Attempt> {
+    let attempt = |record: &Record| Attempt {
+        candidate: record.candidate().id.clone(),
+        parent: record.candidate().parent.clone(),
+        origin: record.candidate().origin.clone(),
+        speedup: record.speedup(),
+        ended: record.reason(),
+    };
+    state.records().iter().map(attempt).collect()
+}
+
+/// The events that end a request for want of `limit`.
+fn decline(request: &OpenRequest, limit: Limit) -> [Event; 2] {
+    let OpenRequest { parent, rung, kind, .. } = request.clone();
+    let reason = format!("not asked for: the budget of {limit} does not allow another question");
+    [
+        Event::MoveDiscarded { parent: parent.clone(), text: "rewrite".to_owned(), reason },
+        Event::Answered { parent, rung, kind, spent: Spend::default() },
+    ]
 }
 
 /// What held back a candidate when it was last profiled, else its parent and so on: a move changes
@@ -119,7 +193,12 @@ fn nearest_diagnosis(state: &State, candidate: &CandidateId) -> Option<Diagnosis
 }
 
 /// The events of an answer: every proposal becomes a candidate or a discarded move.
-fn answer(state: &State, request: &OpenRequest, proposals: Vec<Proposal>) -> Vec<Event> {
+fn answer(
+    state: &State,
+    request: &OpenRequest,
+    proposals: Vec<Proposal>,
+    spent: Spend,
+) -> Vec<Event> {
     let mut room = state.plan().generation.max_candidates.saturating_sub(state.records().len());
     let mut new: HashSet<CandidateId> = HashSet::new();
     let mut events = Vec::with_capacity(proposals.len() + 1);
@@ -147,6 +226,7 @@ fn answer(state: &State, request: &OpenRequest, proposals: Vec<Proposal>) -> Vec
             }
         });
     }
-    events.push(Event::Answered { parent: request.parent.clone(), rung: request.rung });
+    let OpenRequest { parent, rung, kind, .. } = request.clone();
+    events.push(Event::Answered { parent, rung, kind, spent });
     events
 }

@@ -247,10 +247,11 @@ mod budget {
     use super::*;
 
     fn spend(wall_seconds: f64, gpu_seconds: f64, evaluations: u64) -> Spend {
-        Spend { wall_seconds, gpu_seconds, evaluations }
+        Spend { wall_seconds, gpu_seconds, evaluations, ..NOTHING }
     }
 
-    const NOTHING: Spend = Spend { wall_seconds: 0.0, gpu_seconds: 0.0, evaluations: 0 };
+    const NOTHING: Spend =
+        Spend { wall_seconds: 0.0, gpu_seconds: 0.0, evaluations: 0, tokens: 0, usd: 0.0 };
 
     #[test]
     fn without_limits_everything_is_allowed() {

@@ -47,7 +47,7 @@ impl Session<'_> {
         let spent = Spend {
             wall_seconds: self.recorder.take_unrecorded(),
             gpu_seconds: verification.cost.gpu_seconds,
-            evaluations: 0,
+            ..Spend::default()
         };
         self.recorder.record(&[Event::Verified { verification, spent }]).await?;
         self.warn().await
@@ -181,7 +181,7 @@ fn nothing_measured(state: &State) -> String {
             "every one of {rejected} evaluated candidates was rejected, most often by the {gate} \
              gate ({count})"
         ),
-        None if !state.requests().is_empty() => {
+        None if state.requests().len() > 0 => {
             "the budget ended before there was a candidate to evaluate".to_owned()
         }
         None if state.records().is_empty() => {

@@ -11,6 +11,7 @@ mod funnel;
 mod order;
 mod outcomes;
 mod resuming;
+mod rewrites;
 mod run;
 mod stopping;
 mod world;

@@ -13,7 +13,7 @@ use kernelbrain::{
         Ratio, Rejection, Verdict, Verification,
     },
     search::{
-        Event, Plan,
+        Event, Plan, Spend,
         ports::{
             Answer, Clock, Evaluator, Generator, Job, Journal, JournalError, PlaneError, Proposal,
             Request, Ticket,
@@ -75,6 +75,8 @@ pub(crate) struct Nature {
     pub(crate) refuted: Vec<String>,
     /// Every verification fails.
     pub(crate) all_refuted: bool,
+    /// Sources that end so are rejected by this gate.
+    pub(crate) flawed: Option<(&'static str, Gate)>,
     /// The rung on which evaluations are profiled; their only finding is the source.
     pub(crate) profiled_on: Option<usize>,
     /// Costs of an evaluation on each rung, and of a verification last.
@@ -91,6 +93,7 @@ impl Default for Nature {
             broken_baseline: false,
             refuted: Vec::new(),
             all_refuted: false,
+            flawed: None,
             profiled_on: None,
             seconds: vec![0.1, 0.3, 1.0, 4.0],
         }
@@ -116,6 +119,9 @@ impl Nature {
             return self
                 .broken_baseline
                 .then(|| Rejection::new(Gate::Correctness, "differs from the reference by 3.2"));
+        }
+        if let Some((end, gate)) = self.flawed.filter(|(end, _)| source.ends_with(end)) {
+            return Some(Rejection::new(gate, format!("it ends with {end}")));
         }
         let unlucky = self.dice(&format!("rejected on {rung}"), source) < self.rejected[rung];
         let gate = match rung {
@@ -289,6 +295,19 @@ impl Evaluator for Lab {
     }
 }
 
+/// What a question to the language model is expected to cost, and what it costs.
+pub(crate) const ESTIMATE: Spend =
+    Spend { wall_seconds: 0.0, gpu_seconds: 0.0, evaluations: 0, tokens: 1000, usd: 0.01 };
+pub(crate) const PAID: Spend = Spend { tokens: 700, usd: 0.007, ..ESTIMATE };
+
+/// Proposals that are there after so many polls, and what they cost.
+#[derive(Clone, Debug)]
+struct Waiting {
+    proposals: Vec<Proposal>,
+    polls: usize,
+    spent: Spend,
+}
+
 /// The generation plane.
 #[derive(Clone, Debug)]
 pub(crate) struct Moves {
@@ -300,7 +319,12 @@ pub(crate) struct Moves {
     pub(crate) awaited: bool,
     /// For each request the source that it is about, and the finding that came with it.
     pub(crate) asked: Vec<(String, Option<String>)>,
-    tickets: HashMap<Ticket, (Vec<Proposal>, usize)>,
+    /// Polls before an answer of the language model's is there.
+    pub(crate) model_slow: usize,
+    /// What the language model was asked, and how many questions it was at, at most.
+    pub(crate) questions: Vec<String>,
+    pub(crate) most_at_once: usize,
+    tickets: HashMap<Ticket, Waiting>,
     next_ticket: u64,
 }
 
@@ -312,52 +336,91 @@ impl Moves {
             slow: 0,
             awaited: false,
             asked: Vec::new(),
+            model_slow: 0,
+            questions: Vec::new(),
+            most_at_once: 0,
             tickets: HashMap::new(),
             next_ticket: 0,
         }
     }
 }
 
+impl Moves {
+    fn wait(&mut self, waiting: Waiting) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.tickets.insert(ticket, waiting);
+        ticket
+    }
+
+    /// A language model's answer: one candidate that says how it came about.
+    fn ask_model(&mut self, question: String, proposal: Proposal) -> Ticket {
+        self.questions.push(question);
+        let waiting = Waiting { proposals: vec![proposal], polls: self.model_slow, spent: PAID };
+        let ticket = self.wait(waiting);
+        let at_once = self.tickets.values().filter(|it| it.spent.tokens > 0).count();
+        self.most_at_once = self.most_at_once.max(at_once);
+        ticket
+    }
+}
+
 impl Generator for Moves {
+    fn estimate(&self, request: &Request) -> Spend {
+        match request {
+            Request::Rewrite { .. } | Request::Repair { .. } => ESTIMATE,
+            _ => Spend::default(),
+        }
+    }
+
     fn submit(&mut self, request: Request) -> Ticket {
-        let (about, diagnosis) = match &request {
-            Request::Seeds { baseline, diagnosis, .. } => (baseline, diagnosis),
-            Request::Children { parent, evaluation, .. } => (parent, &evaluation.diagnosis),
+        let rewrite = |repairs| Move::Rewrite { task: "retile".into(), repairs };
+        let (parent, diagnosis, prefix, count) = match request {
+            Request::Seeds { baseline, diagnosis, at_most } => {
+                (baseline, diagnosis, "seed".to_owned(), self.seeds.min(at_most))
+            }
+            Request::Children { parent, evaluation, at_most } => {
+                let prefix = parent.source.to_string();
+                (parent, evaluation.diagnosis, prefix, self.children.min(at_most))
+            }
+            Request::Rewrite { parent, number, history, .. } => {
+                let question = format!("{} {number}, {} tried", parent.source, history.len());
+                let source = Ok(format!("{} rewritten {number}", parent.source));
+                let proposal = Proposal { parent: parent.id, origin: rewrite(0), source };
+                return self.ask_model(question, proposal);
+            }
+            Request::Repair { rejected, rejection, attempt } => {
+                let question = format!("{}: {rejection}", rejected.source);
+                let parent = rejected.parent.clone().expect("no baseline is repaired");
+                let source = Ok(format!("{attempt} {}", rejected.source));
+                let proposal = Proposal { parent, origin: rewrite(attempt), source };
+                return self.ask_model(question, proposal);
+            }
         };
         let finding = diagnosis.as_ref().map(|diagnosis| diagnosis.findings[0].clone());
-        self.asked.push((about.source.to_string(), finding));
-        let (parent, prefix, count) = match request {
-            Request::Seeds { baseline, at_most, .. } => {
-                (baseline.id, "seed".to_owned(), self.seeds.min(at_most))
-            }
-            Request::Children { parent, at_most, .. } => {
-                (parent.id, parent.source.to_string(), self.children.min(at_most))
-            }
-        };
+        self.asked.push((parent.source.to_string(), finding));
         let proposals = (0..count)
             .map(|index| Proposal {
-                parent: parent.clone(),
+                parent: parent.id.clone(),
                 origin: Move::Recipe { text: format!("turn {index}") },
                 source: Ok(format!("{prefix} {index}")),
             })
             .collect();
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        self.tickets.insert(ticket, (proposals, self.slow));
-        ticket
+        self.wait(Waiting { proposals, polls: self.slow, spent: Spend::default() })
     }
 
     fn poll(&mut self, ticket: Ticket) -> Answer {
         if self.awaited {
             return Answer::Awaited;
         }
-        let Some((_, slow)) = self.tickets.get_mut(&ticket) else { return Answer::Awaited };
-        if *slow > 0 {
-            *slow -= 1;
+        let Some(waiting) = self.tickets.get_mut(&ticket) else { return Answer::Awaited };
+        if waiting.polls > 0 {
+            waiting.polls -= 1;
             return Answer::Pending;
         }
-        let (proposals, _) = self.tickets.remove(&ticket).unwrap_or_default();
-        Answer::Ready(proposals)
+        match self.tickets.remove(&ticket) {
+            Some(Waiting { proposals, spent, .. }) => Answer::Ready { proposals, spent },
+            None => Answer::Awaited,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::kernel::{Cost, Evaluation, Verdict};
 fn ready(generator: &mut RecipesGenerator, request: Request) -> Vec<Proposal> {
     let ticket = generator.submit(request);
     match generator.poll(ticket) {
-        Answer::Ready(proposals) => proposals,
+        Answer::Ready { proposals, .. } => proposals,
         other => panic!("recipes are ready at once, not {other:?}"),
     }
 }

@@ -1,8 +1,11 @@
 //! The fold: what each event does to the state.
 
-use super::{OpenRequest, Record, Standing, State, Trajectory, UnderWay};
+use super::{OpenRequest, Pending, Record, Standing, State, Trajectory, UnderWay};
 use crate::{
-    kernel::{Candidate, CandidateId, Evaluation, Verdict, Verification},
+    kernel::{
+        Candidate, CandidateId, Evaluation, Gate, Move, Rejection, RequestKind, Verdict,
+        Verification,
+    },
     search::{Decision, Event, Outcome, Place, Spend, log_ratio},
 };
 
@@ -35,10 +38,17 @@ impl State {
             Event::BaselineMeasured { evaluation } => self.baseline_measured(evaluation),
             Event::CandidateAdded { candidate } => self.added(candidate)?,
             Event::MoveDiscarded { .. } => self.discarded += 1,
-            Event::Answered { parent, rung } => {
-                let open =
-                    self.requests.iter().position(|r| r.parent == *parent && r.rung == *rung);
-                self.requests.remove(open.ok_or("an answer that nobody asked for")?);
+            Event::Asked { parent, rung, kind, estimate } => {
+                let open = self.open(parent, *rung, *kind)?;
+                if self.requests[open].debit.replace(*estimate).is_some() {
+                    return Err("a question that was asked already".to_owned());
+                }
+                self.account.debit(estimate);
+            }
+            Event::Answered { parent, rung, kind, spent } => {
+                let open = self.open(parent, *rung, *kind)?;
+                let Pending { debit, .. } = self.requests.remove(open);
+                self.account.correct(&debit.unwrap_or_default(), spent);
             }
             Event::Debited { candidate, rung, estimate } => {
                 self.debited(candidate, *rung, estimate)?;
@@ -71,7 +81,7 @@ impl State {
     fn baseline_measured(&mut self, evaluation: &Evaluation) {
         let estimate = self.baseline_debit.take().unwrap_or_default();
         let actual =
-            Spend { wall_seconds: 0.0, gpu_seconds: evaluation.cost.gpu_seconds, evaluations: 1 };
+            Spend { gpu_seconds: evaluation.cost.gpu_seconds, evaluations: 1, ..Spend::default() };
         self.account.correct(&estimate, &actual);
         self.after_baseline = self.account.spent();
         self.baseline_evaluation = Some(evaluation.clone());
@@ -86,18 +96,70 @@ impl State {
         self.weigh_baseline(evaluation);
         if !self.seeded {
             self.seeded = true;
-            self.request(self.baseline.id.clone(), None, self.plan.generation.seeds);
+            let baseline = self.baseline.id.clone();
+            self.request(baseline.clone(), None, self.plan.generation.seeds);
+            let rewrites = self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.seeds);
+            self.request_rewrites(&baseline, None, rewrites);
         }
     }
 
-    /// Asks for at most `at_most` candidates, and no more than the run may still have.
+    /// Asks for at most `at_most` recipes, and no more than the run may still have candidates.
     fn request(&mut self, parent: CandidateId, rung: Option<usize>, at_most: usize) {
         let room = self.plan.generation.max_candidates.saturating_sub(self.records.len());
-        let at_most = at_most.min(room);
-        let asked = self.requests.iter().any(|open| open.parent == parent && open.rung == rung);
-        if at_most > 0 && !asked {
-            self.requests.push(OpenRequest { parent, rung, at_most });
+        self.ask(OpenRequest {
+            parent,
+            rung,
+            kind: RequestKind::Recipes,
+            at_most: at_most.min(room),
+        });
+    }
+
+    /// Asks a language model for `count` rewrites of `parent`, and no more than the run may have.
+    fn request_rewrites(&mut self, parent: &CandidateId, rung: Option<usize>, count: u32) {
+        let most = self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.most);
+        for number in 0..count.min(most.saturating_sub(self.rewrites)) {
+            let kind = RequestKind::Rewrite(number);
+            let request = OpenRequest { parent: parent.clone(), rung, kind, at_most: 1 };
+            self.rewrites += u32::from(self.ask(request));
         }
+    }
+
+    /// Sends a rewrite that a gate rejected back, unless that was done often enough. What the clock
+    /// or the profiler found is not the text's fault.
+    fn request_repair(&mut self, number: usize, rung: usize, rejection: &Rejection) {
+        let Some(rewrites) = self.plan.generation.rewrites else { return };
+        let candidate = &self.records[number].candidate;
+        let Move::Rewrite { repairs, .. } = candidate.origin else { return };
+        let curable = matches!(rejection.gate, Gate::Policy | Gate::Build | Gate::Correctness);
+        if curable && repairs < rewrites.repairs {
+            let (parent, kind) = (candidate.id.clone(), RequestKind::Repair(repairs + 1));
+            self.ask(OpenRequest { parent, rung: Some(rung), kind, at_most: 1 });
+        }
+    }
+
+    /// Opens a request, unless it is open or for nothing; whether it was opened.
+    fn ask(&mut self, request: OpenRequest) -> bool {
+        let new = request.at_most > 0
+            && self.requests().all(|open| {
+                (&open.parent, open.rung, open.kind)
+                    != (&request.parent, request.rung, request.kind)
+            });
+        if new {
+            self.requests.push(Pending { request, debit: None });
+        }
+        new
+    }
+
+    /// Position of an open request.
+    fn open(
+        &self,
+        parent: &CandidateId,
+        rung: Option<usize>,
+        kind: RequestKind,
+    ) -> Result<usize, String> {
+        let mut open = self.requests();
+        open.position(|it| (&it.parent, it.rung, it.kind) == (parent, rung, kind))
+            .ok_or_else(|| "an answer that nobody asked for".to_owned())
     }
 
     fn added(&mut self, candidate: &Candidate) -> Result<(), String> {
@@ -185,6 +247,9 @@ impl State {
         }
         let place = record.place.filter(|_| evaluation.accepted()).map(|(_, place)| place);
         record.evaluations.push(evaluation.clone());
+        if let Verdict::Rejected(rejection) = &evaluation.verdict {
+            self.request_repair(number, rung, rejection);
+        }
         self.weigh(&evaluation, place);
         Ok(())
     }
@@ -231,6 +296,9 @@ impl State {
                     self.step_up(place);
                 }
                 self.request(id.clone(), Some(rung), self.plan.generation.children);
+                let rewrites =
+                    self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.children);
+                self.request_rewrites(id, Some(rung), rewrites);
             }
             (Decision::Prune { reason }, Standing::Waiting { rung: on }) if on == rung => {
                 if let Some((_, place)) = record.place {

@@ -23,7 +23,7 @@ impl State {
             .get(rung)
             .and_then(|rung| rung.cost.mean())
             .unwrap_or_else(|| scaled(&self.baseline_cost(), self.plan.case_share(rung)));
-        Spend { wall_seconds: cost.wall_seconds, gpu_seconds: cost.gpu_seconds, evaluations: 1 }
+        Spend { evaluations: 1, ..spend_of(cost) }
     }
 
     /// Expected cost of a verification.
@@ -31,7 +31,7 @@ impl State {
         let mut made = MeanCost::default();
         self.verifications.iter().for_each(|verification| made.add(&verification.cost));
         let cost = made.mean().unwrap_or_else(|| scaled(&self.baseline_cost(), VERIFICATION_COST));
-        Spend { wall_seconds: cost.wall_seconds, gpu_seconds: cost.gpu_seconds, evaluations: 0 }
+        spend_of(cost)
     }
 
     /// The limit that forbids another evaluation on `rung`, if `unrecorded` seconds have passed
@@ -80,6 +80,11 @@ impl State {
     fn baseline_cost(&self) -> Cost {
         self.baseline_evaluation.as_ref().map(|evaluation| evaluation.cost).unwrap_or_default()
     }
+}
+
+fn spend_of(cost: Cost) -> Spend {
+    let Cost { gpu_seconds, wall_seconds } = cost;
+    Spend { wall_seconds, gpu_seconds, ..Spend::default() }
 }
 
 fn scaled(cost: &Cost, factor: f64) -> Cost {

@@ -18,7 +18,7 @@ pub use rung::Tally;
 use super::{
     Limit, Outcome, Place, Plan, PlanError, Remaining, RungView, Spend, budget::Account, latency_us,
 };
-use crate::kernel::{Candidate, CandidateId, Evaluation, Verification};
+use crate::kernel::{Candidate, CandidateId, Evaluation, RequestKind, Verification};
 
 /// A step of the best speedup over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,9 +45,17 @@ pub(super) struct UnderWay {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OpenRequest {
     pub(super) parent: CandidateId,
-    /// The rung whose promotion led to it; `None` for the seeds.
+    /// The rung whose promotion or rejection led to it; `None` for the seeds.
     pub(super) rung: Option<usize>,
+    pub(super) kind: RequestKind,
     pub(super) at_most: usize,
+}
+
+/// An open request, and what was taken from the budget for it.
+#[derive(Clone, Debug)]
+struct Pending {
+    request: OpenRequest,
+    debit: Option<Spend>,
 }
 
 /// The state of a run. Changed by [`State::apply`] only.
@@ -70,7 +78,9 @@ pub struct State {
     rungs: Vec<RungState>,
     /// In the order of their debits.
     under_way: VecDeque<UnderWay>,
-    requests: Vec<OpenRequest>,
+    requests: Vec<Pending>,
+    /// Rewrites asked for so far, repairs not counted.
+    rewrites: u32,
     account: Account,
     verifications: Vec<Verification>,
     trajectory: Vec<Trajectory>,
@@ -103,6 +113,7 @@ impl State {
             rungs,
             under_way: VecDeque::new(),
             requests: Vec::new(),
+            rewrites: 0,
             account: Account::default(),
             verifications: Vec::new(),
             trajectory: Vec::new(),
@@ -267,8 +278,13 @@ impl State {
         self.under_way.front()
     }
 
-    pub(super) fn requests(&self) -> &[OpenRequest] {
-        &self.requests
+    pub(super) fn requests(&self) -> impl ExactSizeIterator<Item = &OpenRequest> {
+        self.requests.iter().map(|pending| &pending.request)
+    }
+
+    /// Whether the budget was debited for an open request.
+    pub(super) fn asked_for(&self, request: &OpenRequest) -> bool {
+        self.requests.iter().any(|it| it.request == *request && it.debit.is_some())
     }
 
     pub(super) fn queue(&self, rung: usize) -> impl Iterator<Item = &Place> {

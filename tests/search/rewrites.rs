@@ -1,0 +1,184 @@
+//! Questions to a language model: paid for before they are asked, a few at a time, beside everything
+//! else.
+
+use kernelbrain::{
+    kernel::{Gate, Move},
+    search::{Event, Rewrites, Standing},
+};
+
+use crate::{
+    run::Run,
+    world::{ESTIMATE, PAID},
+};
+
+/// Two recipes and two rewrites of the baseline, one of each from whoever is promoted.
+fn run() -> Run {
+    Run::new(2, 1, 2, 2).with(|run| {
+        run.plan.generation.rewrites =
+            Some(Rewrites { seeds: 2, children: 1, ..Rewrites::default() });
+        run.lab.nature.rejected = vec![0.0; 3];
+        run.lab.nature.gain = (0.1, 0.9);
+    })
+}
+
+#[tokio::test]
+async fn a_question_is_debited_before_it_is_asked_and_corrected_by_its_answer() {
+    let ran = run().go().await;
+    let asked = ran.events.iter().filter(|event| matches!(event, Event::Asked { .. })).count();
+    assert_eq!(asked, ran.moves.questions.len());
+    assert!(asked > 2, "the promoted ones are rewritten as well: {:?}", ran.moves.questions);
+    let spent = ran.state.spend();
+    assert_eq!(spent.tokens, PAID.tokens * asked as u64);
+    assert!((spent.usd - PAID.usd * asked as f64).abs() < 1e-9);
+    assert!(ran.candidates().contains(&"baseline rewritten 0".to_owned()));
+    assert!(ran.candidates().contains(&"seed 0".to_owned()), "recipes are tried beside them");
+    // Before its answer each question stood in the account as it was estimated.
+    let first = ran.events.iter().position(|event| matches!(event, Event::Asked { .. }));
+    let Some(Event::Asked { estimate, .. }) = first.map(|at| &ran.events[at]) else { panic!() };
+    assert_eq!(*estimate, ESTIMATE);
+}
+
+#[tokio::test]
+async fn without_a_model_nobody_is_asked() {
+    let ran = run().with(|run| run.plan.generation.rewrites = None).go().await;
+    assert!(ran.moves.questions.is_empty());
+    assert_eq!(ran.state.spend().tokens, 0);
+}
+
+#[tokio::test]
+async fn a_model_is_at_a_few_questions_at_a_time_and_at_no_more_than_the_run_may_ask() {
+    let rewrites =
+        Rewrites { seeds: 9, children: 9, most: 11, in_flight: 3, ..Rewrites::default() };
+    let ran = run()
+        .with(|run| {
+            run.plan.generation.rewrites = Some(rewrites);
+            run.moves.model_slow = 5;
+        })
+        .go()
+        .await;
+    assert_eq!(ran.moves.most_at_once, 3);
+    assert_eq!(ran.moves.questions.len(), 11);
+}
+
+#[tokio::test]
+async fn a_model_is_told_what_was_tried_before() {
+    let ran = run().with(|run| run.plan.window = 1).go().await;
+    let late = ran.moves.questions.last().expect("something was asked");
+    assert!(!late.ends_with(", 0 tried"), "{late}");
+    assert!(ran.moves.questions[0].starts_with("baseline 0, "), "{:?}", ran.moves.questions);
+}
+
+#[tokio::test]
+async fn what_a_gate_rejects_goes_back_as_often_as_it_may() {
+    let flawed = |gate| {
+        run().with(move |run| {
+            run.plan.generation.rewrites =
+                Some(Rewrites { seeds: 1, children: 0, repairs: 2, ..Rewrites::default() });
+            run.lab.nature.flawed = Some(("rewritten 0", gate));
+        })
+    };
+    let ran = flawed(Gate::Build).go().await;
+    assert_eq!(
+        ran.moves.questions[1..],
+        [
+            "baseline rewritten 0: build: it ends with rewritten 0",
+            "1 baseline rewritten 0: build: it ends with rewritten 0",
+        ]
+    );
+    let last = ran
+        .state
+        .records()
+        .iter()
+        .find(|record| matches!(record.candidate().origin, Move::Rewrite { repairs: 2, .. }));
+    let last = last.expect("the second repair was evaluated too");
+    assert!(matches!(last.standing(), Standing::Rejected { .. }));
+    assert_eq!(last.candidate().parent, Some(ran.state.baseline().id.clone()), "a change of that");
+    let dishonest = flawed(Gate::Integrity).go().await;
+    assert_eq!(dishonest.moves.questions.len(), 1, "that is no slip of the pen");
+}
+
+#[tokio::test]
+async fn without_tokens_or_money_a_run_goes_on_with_what_it_has() {
+    for (tokens, usd, what) in [(Some(2400), None, "tokens"), (None, Some(0.024), "money")] {
+        let ran = run()
+            .with(|run| {
+                run.plan.limits.tokens = tokens;
+                run.plan.limits.usd = usd;
+            })
+            .go()
+            .await;
+        // A third question fits once those before it turned out to be cheaper than feared.
+        assert!((2..=3).contains(&ran.moves.questions.len()), "{:?}", ran.moves.questions);
+        let declined = ran.events.iter().find_map(|event| match event {
+            Event::MoveDiscarded { reason, .. } if reason.contains("budget") => Some(reason),
+            _ => None,
+        });
+        assert!(declined.expect("it is told").contains(what), "{declined:?}");
+        assert!(ran.state.spend().tokens <= tokens.unwrap_or(u64::MAX));
+        assert!(ran.candidates().iter().any(|source| source.starts_with("seed ")));
+        assert!(ran.outcome.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_thinks_keeps_nobody_from_being_promoted() {
+    let ran = run()
+        .with(|run| {
+            run.plan.generation.rewrites =
+                Some(Rewrites { seeds: 1, children: 0, ..Rewrites::default() });
+            run.moves.model_slow = 40;
+        })
+        .go()
+        .await;
+    let position = |wanted: &dyn Fn(&Event) -> bool| ran.events.iter().position(wanted);
+    let promoted = position(&|event| matches!(event, Event::Decided { .. })).expect("a decision");
+    let rewritten = position(&|event| match event {
+        Event::CandidateAdded { candidate } => matches!(candidate.origin, Move::Rewrite { .. }),
+        _ => false,
+    });
+    assert!(promoted < rewritten.expect("it answers in the end"), "{:#?}", ran.events);
+}
+
+#[tokio::test]
+async fn a_question_under_way_is_asked_again_and_not_paid_for_twice() {
+    let whole = run().go().await;
+    for killed_at in 1..whole.events.len() {
+        let events = whole.events[..killed_at].to_vec();
+        let resumed = run().go_on(events, None).await;
+        let asked = |event: &&Event| matches!(event, Event::Asked { .. });
+        let spent = resumed.state.spend();
+        let questions = resumed.events.iter().filter(asked).count() as u64;
+        assert_eq!(spent.tokens, PAID.tokens * questions, "killed at {killed_at}");
+        let mut keys: Vec<String> = resumed
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Asked { parent, rung, kind, .. } => {
+                    Some(format!("{parent} {rung:?} {kind:?}"))
+                }
+                _ => None,
+            })
+            .collect();
+        keys.sort();
+        let before = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), before, "killed at {killed_at}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_waits_for_somebody_outside_without_a_lease() {
+    let ran = run()
+        .with(|run| {
+            run.moves.awaited = true;
+            run.plan.generation.seeds = 0;
+        })
+        .go()
+        .await;
+    assert!(
+        ran.reason().contains("until 2 requests for candidates are answered"),
+        "{}",
+        ran.reason()
+    );
+    assert_eq!(ran.state.spend().tokens, 2 * ESTIMATE.tokens, "what was asked stays debited");
+}
