@@ -32,6 +32,17 @@ impl Openings {
         layout
     }
 
+    /// The buffers of several cases, given their layouts.
+    pub(super) fn of_all(&self, layouts: impl IntoIterator<Item = (usize, Value)>) -> Value {
+        let named = layouts.into_iter().filter_map(|(case, layout)| {
+            match self.of(case, layout).get_mut("buffers").map(Value::take) {
+                Some(Value::Array(buffers)) => Some(buffers),
+                _ => None,
+            }
+        });
+        Value::Array(named.flatten().collect())
+    }
+
     /// A new referee has other ones.
     pub(super) fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -53,6 +64,8 @@ mod tests {
         openings.note(2, &json!({"arguments": [7], "buffers": grown}));
         assert_eq!(openings.of(2, layout.clone()), json!({"arguments": [1], "buffers": grown}));
         assert_eq!(openings.of(3, layout.clone()), layout, "another case");
+        let both = openings.of_all([(2, layout.clone()), (3, json!({"buffers": [{"buffer": 9}]}))]);
+        assert_eq!(both, json!([{"buffer": 0}, {"buffer": 1}, {"buffer": 9}]));
         openings.forget();
         assert_eq!(openings.of(2, layout.clone()), layout);
     }

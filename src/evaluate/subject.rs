@@ -18,7 +18,7 @@ use super::{
     error::EvaluateError,
     judge::{Fidelity, Findings, Stop},
     light::Sighting,
-    measure::Measured,
+    measure::{CaseSize, Measured},
     plane::{Device, Plane},
     protocol::{Compared, Compiled, Observed, Ran, Returned},
     steps::Steps,
@@ -238,9 +238,14 @@ impl<'p> Subject<'p> {
         &mut self,
         fidelity: &Fidelity,
     ) -> Result<Option<SemaphorePermit<'p>>, Stop> {
-        let (case, seed) = (fidelity.cases[0], fidelity.seeds[0]);
         let plane = self.plane;
-        let layout = plane.openings.of(case, plane.layout(case, seed).await?);
+        let mut layouts = Vec::new();
+        for &case in &fidelity.cases {
+            layouts.push((case, plane.layout(case, fidelity.seeds[0]).await?));
+        }
+        let largest = layouts.iter().max_by_key(|(_, layout)| CaseSize::of(layout).outputs);
+        let Some((_, mut layout)) = largest.cloned() else { return Ok(None) };
+        layout["buffers"] = plane.openings.of_all(layouts);
         if plane.config.device == Device::Cpu {
             self.attach(&layout, None).await?;
             return Ok(None);

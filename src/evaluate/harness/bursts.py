@@ -154,7 +154,7 @@ class BurstCaller(Caller):
         """Gives back what the next burst can have again: memory of the device above all."""
         self._ready, self._kept, self._steps = None, [], []
         self._room, self._stopwatch = (None, []), (None, None)
-        self._memory.use([])
+        self._memory.close()
         if self._device != "cpu":
             torch.cuda.empty_cache()
         return {}

@@ -16,23 +16,35 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class Memory:
-    """The shared buffers that are open in this process. Those that a call does not need are closed."""
+    """The shared buffers that are open in this process. Those that a call does not need are closed, unless they are
+    held: those of other cases are needed again, and opening one waits for the driver."""
 
     def __init__(self, device):
         self._device = device
         self._open = {}  # by path or handle, since a buffer's number may be given anew
-        self._named = {}
+        self._named = {}  # by number: all that are open
+        self._held, self._held_named = frozenset(), {}
+
+    def hold(self, descriptions):
+        """Opens buffers and keeps them open."""
+        self._held, self._held_named = frozenset(), {}
+        self.use(descriptions)
+        self._held, self._held_named = frozenset(self._open), dict(self._named)
 
     def use(self, descriptions):
         wanted = {description.get("path") or description["ipc"]: description for description in descriptions}
-        for where in self._open.keys() - wanted.keys():
+        for where in self._open.keys() - wanted.keys() - self._held:
             self._open.pop(where).close()
         for where in wanted.keys() - self._open.keys():
             try:
                 self._open[where] = open_buffer(wanted[where], self._device)
             except (OutOfMemory, torch.OutOfMemoryError) as error:
                 raise Failure("out_of_memory", str(error)) from None
-        self._named = {description["buffer"]: self._open[where] for where, description in wanted.items()}
+        named = {description["buffer"]: self._open[where] for where, description in wanted.items()}
+        self._named = {**self._held_named, **named}
+
+    def close(self):
+        self.hold([])
 
     def tensor(self, description):
         tensor = codec.view(self._named[description["buffer"]].memory, description)
@@ -63,7 +75,7 @@ class Caller:
         if self._device != "cpu":
             torch.zeros(1, device=self._device)
             within.note("context")
-        self._memory.use(inputs["buffers"])
+        self._memory.hold(inputs["buffers"])
         within.note("open buffers")
         if self._device != "cpu":
             warm_up(self._device, {place["dtype"] for place in inputs["outputs"]})
@@ -73,8 +85,6 @@ class Caller:
     def prepare(self, inputs, binaries, plan):
         """Takes memory for a burst after `plan`, and loads `binaries`: without a launch."""
         if self._device != "cpu":
-            self._memory.use(inputs["buffers"])
-            within.note("open buffers")
             readiness.reserve(self._device, output_sizes(inputs["outputs"]), plan)
             within.note("take memory")
             readiness.load(binaries, self._device)
