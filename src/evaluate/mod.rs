@@ -22,6 +22,7 @@ mod harness;
 mod hearing;
 mod held;
 mod identity;
+mod in_turn;
 mod interpreter;
 mod judge;
 mod light;
