@@ -112,7 +112,8 @@ impl Profiles {
     }
 
     /// The final word on what was reported of `candidate`, by the case: a rejection where its
-    /// profile contradicts that, and another one as well.
+    /// profile contradicts that, and another one as well where one can be made: what is doubted
+    /// and cannot be cleared up wins nothing.
     pub(super) async fn contradiction(
         &self,
         plane: &Plane,
@@ -122,9 +123,9 @@ impl Profiles {
         let first = self.memory().profiles.get(&candidate.id).cloned()?;
         let usual = self.memory().usual;
         let doubt = |profile: &Profile| doubt(profile, reported_us(&profile.case)?, usual);
-        doubt(&first)?;
+        let reason = doubt(&first)?;
         let again = self.profile(plane, candidate).await.profiling;
-        let reason = doubt(again.profile()?)?;
+        let reason = again.profile().map_or(Some(reason), doubt)?;
         Some(Rejection::new(Gate::Integrity, reason).on_case(&first.case))
     }
 
