@@ -79,6 +79,37 @@ async fn what_is_under_way_is_given_up_before_it_costs_a_survivor_its_verificati
 }
 
 #[tokio::test]
+async fn where_the_top_rung_takes_too_long_whoever_came_nearest_is_verified_in_time() {
+    let limit = 100.0;
+    let ran = Run::new(200, 0, 3, 28)
+        .with(wall(limit))
+        .with(|run| {
+            run.lab.serial = true;
+            run.lab.nature.seconds = vec![0.5, 2.0, 6.0, 10.0];
+            run.lab.nature.rejected = vec![0.0; 3];
+        })
+        .go()
+        .await;
+    assert!(matches!(ran.outcome(), Outcome::Improved { .. }), "{}", ran.reason());
+    assert!(ran.state.spend().wall_seconds <= limit, "{:?}", ran.state.spend());
+}
+
+#[tokio::test]
+async fn when_the_clock_has_run_out_nothing_is_waited_for() {
+    let ran = Run::new(200, 0, 3, 14)
+        .with(wall(60.0))
+        .with(|run| {
+            run.lab.serial = true;
+            run.lab.nature.gain = (-0.9, -0.1);
+            run.lab.nature.seconds = vec![1.0, 20.0, 20.0, 20.0];
+        })
+        .go()
+        .await;
+    assert!(matches!(ran.outcome(), Outcome::NoImprovement { .. }));
+    assert!(ran.state.spend().wall_seconds <= 62.0, "{:?}", ran.state.spend());
+}
+
+#[tokio::test]
 async fn gpu_seconds_too() {
     for limit in [10.0, 20.0, 40.0] {
         let ran = Run::new(2000, 4, 3, 4)

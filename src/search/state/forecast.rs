@@ -1,8 +1,8 @@
 //! What jobs are expected to cost, and whether the budget allows them.
 
-use super::State;
+use super::{Record, State};
 use crate::{
-    kernel::Cost,
+    kernel::{CandidateId, Cost},
     search::{Limit, Spend, budget::MeanCost},
 };
 
@@ -39,17 +39,35 @@ impl State {
     pub(in crate::search) fn forbids(&self, rung: usize, unrecorded: f64) -> Option<Limit> {
         let mut spent = self.spend();
         spent.wall_seconds += unrecorded;
-        self.plan.limits.forbids(&spent, &self.estimate(rung), &self.reserve(rung))
+        let mut job = self.estimate(rung);
+        job.wall_seconds = job.wall_seconds.max(self.backlog_seconds() + job.gpu_seconds);
+        self.plan.limits.forbids(&spent, &job, &self.reserve(rung))
     }
 
-    /// Whether a survivor should be verified now, though evaluations are under way: `unrecorded`
-    /// seconds after the last event, a verification just still fits into the wall clock. Evaluations
-    /// take their turns on one device, so those under way can last much longer than each was
-    /// expected to.
+    /// Seconds for which the device is spoken for: jobs under way overlap on the host, and take
+    /// their turns on the device one after another.
+    fn backlog_seconds(&self) -> f64 {
+        let waiting = self.under_way.iter().filter(|job| job.arrived.is_none());
+        waiting.map(|job| job.estimate.gpu_seconds).sum()
+    }
+
+    /// Whether evaluations under way must be given up, `unrecorded` seconds after the last event:
+    /// because a verification of somebody just still fits into the wall clock, or because the clock
+    /// has run out, so that nothing that comes could be verified.
     pub(in crate::search) fn verification_presses(&self, unrecorded: f64) -> bool {
         let Some(left) = self.remaining().wall_seconds else { return false };
-        self.survivors().iter().any(|place| place.log_ratio > 0.0)
-            && left - unrecorded < self.verification_estimate().wall_seconds + SLACK_SECONDS
+        let left = left - unrecorded;
+        let needed = self.verification_estimate().wall_seconds + SLACK_SECONDS;
+        (left <= 0.0 && !self.under_way.is_empty()) || (left < needed && self.has_contender())
+    }
+
+    /// Whether somebody was measured faster than the baseline and may be the one to be verified.
+    fn has_contender(&self) -> bool {
+        let open = self.records.iter().filter(|record| record.gate().is_none());
+        let verified = |id: &CandidateId| self.verifications.iter().any(|it| it.candidate == *id);
+        open.filter(|record| !verified(&record.candidate().id))
+            .filter_map(Record::place)
+            .any(|(_, place)| place.log_ratio > 0.0)
     }
 
     /// What an evaluation on `rung` must leave: one evaluation on each rung above and a
