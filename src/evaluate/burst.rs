@@ -21,9 +21,6 @@ use crate::kernel::{Gate, Rejection};
 /// Calls of a burst whose answers a child keeps, for one of them to be chosen afterwards.
 const KEEP: u32 = 4;
 
-/// What is waited for others on the GPU to do something else.
-const EXCUSE_PAUSE: Duration = Duration::from_millis(100);
-
 /// The host time of a call before any was seen, microseconds.
 const UNKNOWN_HOST_US: f64 = 100.0;
 const LONGEST_WAIT_US: f64 = 100_000.0;
@@ -227,8 +224,7 @@ impl Subject<'_> {
                     self.pace.undecided += 1;
                     return Ok((sets, timed));
                 }
-                Finding::Again => {}
-                Finding::AgainLater => tokio::time::sleep(EXCUSE_PAUSE).await,
+                Finding::Again(pause) => tokio::time::sleep(pause).await,
                 Finding::Dishonest(reason) => return Err(self.dishonest(case, reason)),
             }
         }

@@ -1,7 +1,16 @@
 //! When a contradiction between a burst's report and the clock outside counts.
 
+use std::time::Duration;
+
 /// How often a burst is looked at before a contradiction counts: a busy host may well delay one.
-const LOOKS: u32 = 3;
+const LOOKS: u32 = 5;
+
+/// The pause before the second look; it doubles with each, up to 0.4 s. What holds up a host (its
+/// share of the processors used up, say) holds up several bursts in a row.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is waited for others on the GPU to do something else.
+const EXCUSE_PAUSE: Duration = Duration::from_millis(100);
 
 /// How often a contradiction is put down to somebody else who has the GPU as well: then time passes
 /// that is no fault of the candidate's.
@@ -12,10 +21,9 @@ const EXCUSES: u32 = 12;
 pub(super) enum Finding {
     /// Nothing speaks against it.
     Believed,
-    /// Look at another one.
-    Again,
-    /// The same after a moment, in which others may finish what they are at.
-    AgainLater,
+    /// Look at another one after a moment, in which whatever delays the host may pass, or others may
+    /// finish what they are at.
+    Again(Duration),
     /// Others do not leave the GPU: neither believed nor held against the candidate. That they were
     /// there is told beside all results.
     Undecided,
@@ -46,11 +54,15 @@ impl Hearing {
         let Some(reason) = accusation else { return Finding::Believed };
         if others() {
             self.excused += 1;
-            return if self.excused > EXCUSES { Finding::Undecided } else { Finding::AgainLater };
+            return if self.excused > EXCUSES {
+                Finding::Undecided
+            } else {
+                Finding::Again(EXCUSE_PAUSE)
+            };
         }
         self.accused += 1;
         if self.accused < LOOKS {
-            return Finding::Again;
+            return Finding::Again(FIRST_PAUSE * (1 << (self.accused - 1)));
         }
         Finding::Dishonest(format!("{reason}; seen in {LOOKS} bursts of {LOOKS}"))
     }
@@ -65,19 +77,23 @@ mod tests {
     }
 
     #[test]
-    fn a_contradiction_counts_when_three_bursts_of_three_show_it() {
+    fn a_contradiction_counts_when_every_burst_shows_it_over_some_time() {
         let mut hearing = Hearing::default();
-        assert_eq!(hearing.hear(accusation(), || false), Finding::Again);
-        assert!(hearing.under_suspicion());
-        assert_eq!(hearing.hear(accusation(), || false), Finding::Again);
+        let mut waited = Duration::ZERO;
+        for _ in 1..LOOKS {
+            let Finding::Again(pause) = hearing.hear(accusation(), || false) else { panic!() };
+            assert!(hearing.under_suspicion() && pause > waited / 2);
+            waited += pause;
+        }
+        assert!(waited > Duration::from_millis(500));
         let Finding::Dishonest(reason) = hearing.hear(accusation(), || false) else { panic!() };
-        assert_eq!(reason, "reported 1 µs, 2 µs passed; seen in 3 bursts of 3");
+        assert_eq!(reason, "reported 1 µs, 2 µs passed; seen in 5 bursts of 5");
     }
 
     #[test]
     fn one_good_look_is_enough_and_nobody_is_asked_about() {
         let mut hearing = Hearing::default();
-        assert_eq!(hearing.hear(accusation(), || false), Finding::Again);
+        assert!(matches!(hearing.hear(accusation(), || false), Finding::Again(_)));
         assert_eq!(hearing.hear(None, || panic!("not asked")), Finding::Believed);
     }
 
@@ -85,7 +101,7 @@ mod tests {
     fn what_others_may_have_done_is_held_against_nobody() {
         let mut hearing = Hearing::default();
         for _ in 0..EXCUSES {
-            assert_eq!(hearing.hear(accusation(), || true), Finding::AgainLater);
+            assert_eq!(hearing.hear(accusation(), || true), Finding::Again(EXCUSE_PAUSE));
         }
         assert!(!hearing.under_suspicion());
         assert_eq!(hearing.hear(accusation(), || true), Finding::Undecided);

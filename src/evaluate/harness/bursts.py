@@ -39,6 +39,8 @@ class _Ready:
         self.sets, self.bound = sets, bound
         self.originals = []  # per set: (tensor that a call writes to, its copy)
         self.room = []  # flat buffers that take copies, one a kept call; None where there is no memory for one
+        self.spare = None  # one more, for copies that nobody asks for
+        self.last = None  # (number of its set, what it returned, what was called) of a burst's last call
         self.alive = 1
 
 
@@ -95,6 +97,7 @@ class BurstCaller(Caller):
                 self._restore(at)
             lap = stopwatch.lap(ready.bound[at].call)
             self._keep(number, at, lap.result, call)
+            ready.last = at, lap.result, call
             spent.append(lap.device_us)
             host.append(lap.host_us)
             tails.append(lap.tail_us)
@@ -114,20 +117,18 @@ class BurstCaller(Caller):
         }
 
     def pace(self, plan):
-        """What the last burst took besides its calls: the same once more without them. The parent's clock is what
-        matters here, so that nothing is told."""
+        """What the last burst took besides its calls: the same once more without them, down to the looks at what a
+        call returned and the copies of it. The parent's clock is what matters here, so that nothing is told."""
         ready, stopwatch = self._open(plan)
+        if ready.last is None:
+            raise Failure("internal", "there was no burst whose pace could be taken")
+        at, result, call = ready.last
         self._witness.begin()
-        spares, kept = self._spares(), self._kept[0] if self._kept else None
         for number, copied in enumerate(self._steps):
             if number >= _len(ready.sets):
                 self._restore(number % _len(ready.sets))
             stopwatch.lap(_nothing)
-            if copied:
-                for spare, source in spares:
-                    _copy(spare, source)
-                for tensor in kept.outputs:
-                    self._describe(tensor, ready.bound[kept.at])
+            self._taken(number, at, result, call, [ready.spare] if copied else [])
         self._witness.look()
         self._synchronize()
         return {}
@@ -162,35 +163,33 @@ class BurstCaller(Caller):
     # ----------------------------------------------------------------------------------------- keeping
     def _keep(self, number, at, result, call):
         """Looks at what a call returned and, drawn evenly among the calls so far, copies it."""
+        places = _len(self._ready.room)
+        place = number if number < places else _draw(number + 1)
+        self._steps.append(place < places)
+        kept = self._taken(number, at, result, call, self._ready.room[place : place + 1])
+        if kept is not None:
+            self._kept[place : place + 1] = [kept]
+
+    def _taken(self, number, at, result, call, room):
+        """What call `number` on set `at` returned, looked at and copied to `room`, the place for it; not copied
+        where there is none."""
         bound = self._ready.bound[at]
         require_plain_nest(result)
         outputs = outputs_of(result, bound, call)
         for tensor in outputs:
             require_plain(tensor)
-        place = number if number < _len(self._ready.room) else _draw(number + 1)
-        self._steps.append(place < _len(self._ready.room))
-        if not self._steps[-1]:
-            return
+        if not room:
+            return None
         kept = _Kept()
-        self._kept[place : place + 1] = [kept]
         kept.call, kept.at = number, at
         kept.result = result if call["grads"] else None
         kept.returned = [self._describe(tensor, bound) for tensor in outputs]
         mutated = [tensor for position in call["mutates"] for tensor in _flatten(bound.arguments[position])]
-        buffers = _Pieces(self._ready.room[place])
+        buffers = _Pieces(room[0])
         with _no_grad():
             kept.outputs = [buffers.copy(tensor) for tensor in outputs]
             kept.mutated = [buffers.copy(tensor) for tensor in mutated]
-
-    def _spares(self):
-        """[(memory, copy of something kept)]: to do the work of copying again."""
-        if not self._kept:
-            return []
-        copies = self._kept[0].outputs + self._kept[0].mutated
-        try:
-            return [(torch.empty_like(tensor), tensor) for tensor in copies]
-        except torch.OutOfMemoryError:
-            return []
+        return kept
 
     def _make_room(self, ready, inputs, plan):
         """Allocates what copies go to, and poisons blocks for the calls to write their answers to: nothing is
@@ -202,9 +201,9 @@ class BurstCaller(Caller):
             buffers = plan["keep"]
             if on_device:
                 buffers = _min(buffers, _memory_info(self._device)[0] // 8 // size)
-            made = [torch.empty(size, dtype=torch.uint8, device=self._device) for _ in _range(buffers)]
-            self._room = (size, plan["keep"]), made or [None] * _min(1, plan["keep"])
-        ready.room = self._room[1]
+            made = [torch.empty(size, dtype=torch.uint8, device=self._device) for _ in _range(buffers and buffers + 1)]
+            self._room = (size, plan["keep"]), made or [None] * _min(2, 2 * plan["keep"])
+        ready.room, ready.spare = self._room[1][:-1], self._room[1][-1] if self._room[1] else None
         if on_device:
             outputs = [_bytes_of(place) for place in inputs["outputs"]]
             ready.alive = readiness.kept_alive(outputs, plan["repeat"])

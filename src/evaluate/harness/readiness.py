@@ -28,7 +28,8 @@ def blocks_for(alive):
 def reserve(device, sizes, plan):
     """Has torch keep memory for what a burst after `plan` needs, outputs of `sizes` bytes, copies of them and what is
     written to flush caches, in one block that it cuts. Without it the calls take what they need themselves."""
-    blocks = blocks_for(kept_alive(sizes, plan["repeat"])) + plan["keep"]
+    # One copy more than is kept: where copies go that only take the time of one.
+    blocks = blocks_for(kept_alive(sizes, plan["repeat"])) + (plan["keep"] and plan["keep"] + 1)
     rounded = [-(-size // _GRAIN) * _GRAIN for size in sizes]
     small = [size for size in rounded if 0 < size <= _SMALL]
     in_one = plan["flush_bytes"] + blocks * sum(size for size in rounded if size > _SMALL)
