@@ -21,9 +21,19 @@ struct Standard {
     first_call: Option<Duration>,
 }
 
+/// How many times as long as the baseline's a candidate's compilation may take: with a compiler on
+/// every core each takes longer than the baseline's, which had them to itself. And what it may take in
+/// any case: bigger tiles and unrolled loops take seconds.
+const COMPILE_FACTOR: u32 = 10;
+const LEAST_COMPILE_LIMIT: Duration = Duration::from_secs(20);
+
 /// The baseline on each case, as it was measured last.
 #[derive(Debug, Default)]
-pub(super) struct Standards(Mutex<HashMap<String, Standard>>);
+pub(super) struct Standards {
+    cases: Mutex<HashMap<String, Standard>>,
+    /// The longest that its compilation for a case took here.
+    compile: Mutex<Option<Duration>>,
+}
 
 impl Standards {
     /// Takes down the baseline's measurements.
@@ -37,6 +47,20 @@ impl Standards {
     /// Takes down how long its first call on a case took.
     pub(super) fn set_first_call(&self, case: &str, took: Duration) {
         self.lock().entry(case.to_owned()).or_default().first_call = Some(took);
+    }
+
+    /// Takes down how long its compilation for a case took.
+    pub(super) fn set_compile(&self, took: Duration) {
+        let mut longest = self.compile.lock().unwrap_or_else(PoisonError::into_inner);
+        *longest = (*longest).max(Some(took));
+    }
+
+    /// How long a candidate may be compiled for a case, at most `limit`: whoever takes many times as
+    /// long as the baseline keeps others from being looked at, and nobody wants it.
+    pub(super) fn compile_limit(&self, limit: Duration) -> Duration {
+        let longest = *self.compile.lock().unwrap_or_else(PoisonError::into_inner);
+        let usual = longest.map(|longest| (COMPILE_FACTOR * longest).max(LEAST_COMPILE_LIMIT));
+        usual.map_or(limit, |usual| usual.min(limit))
     }
 
     /// Whether a case took more than `factor` times what the baseline takes. Not where nothing is
@@ -57,7 +81,7 @@ impl Standards {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Standard>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,6 +115,19 @@ mod tests {
         assert!(standards.exceeded(&measured("wide", 113.0), 1.1));
         assert!(!standards.exceeded(&measured("wide", 111.0), 1.1), "a look is off by some");
         assert!(!standards.exceeded(&measured("tall", 500.0), 1.1));
+    }
+
+    #[test]
+    fn a_compilation_may_take_several_times_as_long_as_the_baselines() {
+        let standards = Standards::default();
+        let seconds = Duration::from_secs;
+        assert_eq!(standards.compile_limit(seconds(120)), seconds(120), "nothing is known");
+        standards.set_compile(seconds(1));
+        assert_eq!(standards.compile_limit(seconds(120)), seconds(20));
+        standards.set_compile(seconds(5));
+        standards.set_compile(seconds(1));
+        assert_eq!(standards.compile_limit(seconds(120)), seconds(50), "the longest counts");
+        assert_eq!(standards.compile_limit(seconds(15)), seconds(15));
     }
 
     #[test]

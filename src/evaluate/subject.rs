@@ -187,12 +187,18 @@ impl<'p> Subject<'p> {
         for &case in cases {
             let layout = self.plane.layout(case, seed).await?;
             let request = json!({"inputs": layout, "call": self.call, "capability": capability});
-            let limit = self.plane.config.limits.compile;
+            let mut limit = self.plane.config.limits.compile;
+            if !self.baseline {
+                limit = self.plane.standards.compile_limit(limit);
+            }
             let started = Instant::now();
             match self.child.compile(request, limit).await {
                 Ok(compiled) => {
                     self.steps.note("compile", started);
                     self.first_calls.entry(case).or_default().compile = started.elapsed();
+                    if self.baseline {
+                        self.plane.standards.set_compile(started.elapsed());
+                    }
                     built.add(compiled);
                 }
                 Err(error) => return Err(self.blame(Stage::Compile, error).await),
