@@ -88,6 +88,18 @@ class Values(Probing):
 
         self.assertEqual(self.failed(PRODUCT, lambda a, b: tf32(a) @ tf32(b) if a.isfinite().all() else a @ b), [])
 
+    def test_cutting_inputs_to_tf32_is_forgiven_whatever_the_seed(self):
+        """What tensor cores do. In the product of two spikes the effects of small changes must not cancel."""
+
+        def tf32(tensor):
+            return (tensor.view(torch.int32) & ~0x1FFF).view(torch.float32)
+
+        self.open(PRODUCT)
+        for seed in range(1, 65):
+            call = Call(self.referee, case=0, probe="spikes", seed=seed)
+            a, b = (argument.clone() for argument in call.arguments)
+            self.assertTrue(call.compare([tf32(a) @ tf32(b)])["pass"], f"seed {seed}")
+
     def test_half_precision_overflows_on_large_values(self):
         failed = self.failed(PRODUCT, lambda a, b: (a.half() @ b.half()).float())
         self.assertIn("large", failed)

@@ -26,8 +26,9 @@ from .wire import Failure
 
 # Small relative changes of the inputs, at most: TF32 rounds so, and what it does is no error of the algorithm.
 _LARGEST_CHANGE = 2.0**-11
-# Draws of small changes; an element may be off by this many times the largest effect of one.
-_DRAWS, _MARGIN = 3, 4.0
+# Draws of small changes, shared among the tensors and at least so many of each; an element may be off by this many
+# times their effect.
+_DRAWS, _DRAWS_OF_ONE, _MARGIN = 8, 2, 4.0
 # Elements at either end of a tensor that stay as they are where only the middle changes.
 _END = 16
 _MAX = float("inf")
@@ -278,16 +279,22 @@ class ProbeContents(Contents):
         return bool(fine.all())
 
     def _effect(self, group, at):
-        """Largest change of each element under small changes of the inputs."""
+        """Largest changes of each element under small changes of one input tensor after the other, added up: changed
+        together they may cancel, in the product of two large values every second time."""
         if (group, at) not in self._effects:
             size = _forgiven_change(self._contract, self._base)
             expected = getattr(self.answer, group)[at].double()
             effect = torch.zeros_like(expected)
-            for draw in range(_DRAWS if size else 0):
-                arguments = _perturbed(self.problem.arguments, size, draw)
-                found = getattr(self.answer_for(arguments), group)[at].double()
-                moved = (found - expected).abs()
-                effect = torch.maximum(effect, torch.where(moved.isnan(), _MAX, moved))
+            tensors = flatten(self.problem.arguments)
+            moving = [number for number, tensor in enumerate(tensors) if _is_real(tensor)]
+            for number in moving if size else []:
+                largest_ = torch.zeros_like(expected)
+                for draw in range(max(_DRAWS_OF_ONE, _DRAWS // len(moving))):
+                    arguments = _perturbed(self.problem.arguments, size, draw, number)
+                    found = getattr(self.answer_for(arguments), group)[at].double()
+                    moved = (found - expected).abs()
+                    largest_ = torch.maximum(largest_, torch.where(moved.isnan(), _MAX, moved))
+                effect += largest_
             self._effects[group, at] = effect
         return self._effects[group, at]
 
@@ -332,12 +339,14 @@ def _close(got, wanted, rtol, atol):
     return ((got - wanted).abs() <= atol + rtol * wanted.abs()) | (got == wanted) | (got.isnan() & wanted.isnan())
 
 
-def _perturbed(arguments, size, draw):
-    """Every real number times 1 + size or 1 - size, more where the dtype is coarser."""
-    generators = {}
+def _perturbed(arguments, size, draw, only=None):
+    """Every real number times 1 + size or 1 - size, more where the dtype is coarser; of the tensor number `only` if
+    that is given."""
+    generators, tensors = {}, flatten(arguments)
+    chosen = None if only is None else tensors[only]
 
     def perturb(tensor):
-        if not _is_real(tensor):
+        if not _is_real(tensor) or (chosen is not None and tensor is not chosen):
             return tensor
         key = tensor.device
         if key not in generators:
