@@ -120,7 +120,7 @@ impl Evaluator for PlaneEvaluator {
         let verified = self.plane.verify(candidate, &self.baseline, &plan).await;
         let mut verification = verified.map_err(|error| self.fault.put(error))?;
         if verification.accepted() && self.profiles.lacks(candidate) {
-            let profiled = self.profiles.profile(&self.plane, candidate).await;
+            let profiled = self.profiles.profile_at_last(&self.plane, candidate).await;
             verification.cost.gpu_seconds += profiled.gpu_seconds;
             verification.profiling = Some(profiled.profiling);
         }

@@ -124,22 +124,26 @@ impl Profiles {
         let usual = self.memory().usual;
         let doubt = |profile: &Profile| doubt(profile, reported_us(&profile.case)?, usual);
         let reason = doubt(&first)?;
-        let again = self.profile(plane, candidate).await.profiling;
+        let again = self.profile_at_last(plane, candidate).await.profiling;
         let reason = again.profile().map_or(Some(reason), doubt)?;
         Some(Rejection::new(Gate::Integrity, reason).on_case(&first.case))
     }
 
-    /// Profiles `candidate`; the reason why not where that cannot be.
+    /// Profiles `candidate` within the wall clock; the reason why not where that cannot be.
     pub(super) async fn profile(&self, plane: &Plane, candidate: &Candidate) -> Profiled {
-        let missing =
-            |reason: String| Profiled { profiling: Profiling::missing(reason), gpu_seconds: 0.0 };
+        if self.deadline.is_some_and(|end| Instant::now() > end) {
+            return missing("the wall clock ended before it".to_owned());
+        }
+        self.profile_at_last(plane, candidate).await
+    }
+
+    /// The same for a winner, whenever it won: its verification was begun in time, and a result
+    /// without its explanation is half a result.
+    pub(super) async fn profile_at_last(&self, plane: &Plane, candidate: &Candidate) -> Profiled {
         let profiler = match &self.profiler {
             Ok(profiler) => profiler,
             Err(reason) => return missing(reason.clone()),
         };
-        if self.deadline.is_some_and(|end| Instant::now() > end) {
-            return missing("the wall clock ended before it".to_owned());
-        }
         let known = {
             let memory = self.memory();
             memory.failure.clone().filter(|_| memory.failures >= PATIENCE)
@@ -162,6 +166,10 @@ impl Profiles {
         drop(memory);
         profiled
     }
+}
+
+fn missing(reason: String) -> Profiled {
+    Profiled { profiling: Profiling::missing(reason), gpu_seconds: 0.0 }
 }
 
 /// What a profile means; `None` without one.

@@ -12,7 +12,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
@@ -30,6 +30,7 @@ use crate::{
         judge::Stop,
         plane::{Device, Plane},
         spawn::inherited,
+        steps::Steps,
         subject::{Subject, load_request},
     },
     kernel::{Candidate, Profile, Profiling},
@@ -153,10 +154,15 @@ impl Job<'_> {
         let patience = self.profiler.patience();
         let load = self.plane.config.limits.import;
         let limits = Limits { start: patience, load, profile: patience, finish: patience };
+        let (steps, begun) = (Steps::default(), Instant::now());
         let mut session = Session::start(command, &socket, limits).await?;
+        steps.note("start", begun);
         let watch = session.watched(&self.plane.watch, self.scratch, self.plane.config.quota);
-        let result = self.observe(&mut session, case, seed, gpu_seconds).await;
+        let result = self.observe(&mut session, case, seed, gpu_seconds, &steps).await;
+        let begun = Instant::now();
         session.end().await;
+        steps.note("end", begun);
+        tracing::debug!(steps = %steps.json(), "profiled");
         if let Some(excess) = watch.excess() {
             return Err(Failure::Excess(excess).into());
         }
@@ -170,17 +176,25 @@ impl Job<'_> {
         case: usize,
         seed: u64,
         gpu_seconds: &mut f64,
+        steps: &Steps,
     ) -> Result<Option<u64>, Gone> {
         let plane = self.plane;
+        let begun = Instant::now();
         session.load(load_request(plane, &self.scratch.join("candidate.py"))).await?;
+        steps.note("load", begun);
+        let begun = Instant::now();
         let Some(lock) = lock::take(LOCK_PATIENCE).await else {
             let patience = LOCK_PATIENCE.as_secs();
             let reason = format!("another process was profiling on this machine for {patience} s");
             return Err(Gone::Reason(reason));
         };
+        steps.note("wait for other profilers", begun);
+        let begun = Instant::now();
         let quiet = plane.driver.quiet().await;
         let turn = plane.turn.take().await;
         plane.driver.settled().await;
+        steps.note("wait for the turn", begun);
+        let begun = Instant::now();
         let result = async {
             let mut referee = plane.referee.lock().await;
             let inputs = referee.inputs(case, &plane.contract.cases[case], seed).await?;
@@ -196,9 +210,12 @@ impl Job<'_> {
         }
         *gpu_seconds += turn.seconds();
         drop((turn, quiet, lock));
+        steps.note("turn", begun);
+        let begun = Instant::now();
         if result.is_ok() {
             session.finish().await?;
         }
+        steps.note("finish", begun);
         result
     }
 
