@@ -12,11 +12,12 @@ use kernelbrain::{
     engine::StoredJournal,
     kernel::{
         Candidate, CandidateId, CaseMeasurement, CeilingMethod, Ceilings, Cost, Entry, Evaluation,
-        Gate, Move, Precision, Rejection, Target, Verdict, Verification,
+        Gate, Move, Precision, Rejection, RequestKind, Target, Verdict, Verification,
     },
     search::{Decision, Event, Outcome, Spend, ports::Journal},
     store::{
-        CeilingKey, CeilingStore, Environment, NewRun, RunState, RunStore, SqliteStore, StoreError,
+        CeilingKey, CeilingStore, Environment, ExchangeKey, ExchangeStore, KeptExchange, NewRun,
+        RunState, RunStore, SqliteStore, StoreError,
     },
 };
 
@@ -45,6 +46,31 @@ async fn sqlite_keeps_every_promise() {
     appends_at_the_same_time_do_not_lose_events(fresh().await).await;
     the_search_can_write_through_its_port(fresh().await).await;
     ceilings_hold_for_one_device_driver_and_clocks(&*fresh().await).await;
+    exchanges_are_kept_once_a_request_and_in_order(&*fresh().await).await;
+}
+
+async fn exchanges_are_kept_once_a_request_and_in_order(store: &(impl RunStore + ExchangeStore)) {
+    let (first, second) = (new_run("one", "k1"), new_run("two", "k2"));
+    store.create_run(&first).await.unwrap();
+    store.create_run(&second).await.unwrap();
+    let key =
+        |parent: &str, rung, kind| ExchangeKey { parent: CandidateId::of(parent), rung, kind };
+    let kept = |key: &ExchangeKey, said: &str| KeptExchange {
+        key: key.clone(),
+        body: serde_json::json!({"said": said, "odd": "\u{0}\u{1f680}"}),
+    };
+    let keys = [
+        key("a", None, RequestKind::Rewrite(0)),
+        key("a", Some(0), RequestKind::Rewrite(0)),
+        key("b", None, RequestKind::Repair(2)),
+    ];
+    for key in &keys {
+        store.keep_exchange(&first.id, &kept(key, "asked")).await.unwrap();
+    }
+    store.keep_exchange(&first.id, &kept(&keys[0], "answered")).await.unwrap();
+    let expected = [kept(&keys[0], "answered"), kept(&keys[1], "asked"), kept(&keys[2], "asked")];
+    assert_eq!(store.exchanges(&first.id).await.unwrap(), expected);
+    assert_eq!(store.exchanges(&second.id).await.unwrap(), [], "another run's are its own");
 }
 
 async fn ceilings_hold_for_one_device_driver_and_clocks(store: &impl CeilingStore) {

@@ -7,6 +7,7 @@
 //! that back for a disk flush before every evaluation, on the path that feeds the GPU.
 
 mod ceilings;
+mod exchanges;
 mod failure;
 mod open;
 mod rows;
