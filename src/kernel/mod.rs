@@ -8,6 +8,7 @@ mod contract;
 mod diagnosis;
 mod evaluation;
 mod event;
+mod experience;
 mod profile;
 mod ratio;
 pub mod roofline;
@@ -25,6 +26,7 @@ pub use evaluation::{
     Verdict, Verification,
 };
 pub use event::{Decision, Event, Outcome, RequestKind, Spend};
+pub use experience::{Failure, HARMFUL, HELPFUL, Observation, Unsound, arch_name};
 pub use profile::{
     Atomics, Issue, KernelProfile, Launch, Occupancy, OccupancyLimit, Pipes, Profile, Profiling,
     SharedMemory, Throughput, Traffic,

@@ -7,6 +7,7 @@ mod environment;
 mod error;
 mod event;
 mod exchange;
+mod experience;
 mod lock;
 mod run;
 pub mod sqlite;
@@ -15,6 +16,9 @@ pub use ceilings::{CeilingKey, CeilingStore};
 pub use environment::Environment;
 pub use error::StoreError;
 pub use exchange::{ExchangeKey, ExchangeStore, KeptExchange};
+pub use experience::{
+    BadLine, ExperienceFilter, ExperienceStore, from_json_lines, to_json_lines,
+};
 pub use lock::{OutputLock, lock_output};
 pub use run::{NewRun, RunRecord, RunState, RunStore, RunSummary};
 pub use sqlite::SqliteStore;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::generate::task::ExpertTask;
+use crate::generate::task::{ExpertTask, Standing};
 use crate::kernel::{Arch, Bound, BuildFacts, Ceilings, Contract, Diagnosis};
 
 /// Everything that a prompt is made of. Plain data: whoever fills it does the reading.
@@ -34,7 +34,7 @@ pub struct PromptInputs {
     pub lineage: Vec<Tried>,
     /// What helped on such kernels, the best first.
     pub helped: Vec<Lesson>,
-    /// What to avoid.
+    /// What to avoid, and what went wrong without having been tried often enough to be avoided.
     pub avoid: Vec<Lesson>,
     /// Recipe steps that apply, one place a line.
     pub recipes: Option<String>,
@@ -84,6 +84,7 @@ pub struct Tried {
 #[derive(Clone, Debug, Serialize)]
 pub struct Lesson {
     pub step: String,
+    pub standing: Standing,
     pub tries: u32,
     pub successes: u32,
     /// Time before over time after.

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// What experience is kept for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Subject {
-    /// Name of an expert task, or the text of a move.
+    /// Name of an expert task, or `recipe` and the verbs of a recipe: `recipe tile+warps`.
     pub task: String,
     /// Fingerprint of the operator.
     pub operator: String,
-    /// `sm_90`
+    /// `sm_90`, or `cpu`.
     pub arch: String,
 }
 
@@ -26,7 +26,8 @@ pub struct Tally {
 }
 
 /// Whether a task is worth another try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Nothing is known, or too little.
     Open,
@@ -39,7 +40,7 @@ pub enum Standing {
 /// A task is avoided under this share of successes … (KernelOPT, section 4.5)
 const AVOID_BELOW: f64 = 0.3;
 /// … after so many tries.
-const ENOUGH_TRIES: u32 = 3;
+pub(crate) const ENOUGH_TRIES: u32 = 3;
 
 impl Tally {
     pub fn standing(&self) -> Standing {
@@ -63,24 +64,60 @@ impl Tally {
     }
 }
 
-/// All that is remembered.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Experience(BTreeMap<Subject, Tally>);
+/// What is known about one subject.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Known {
+    pub subject: Subject,
+    pub tally: Tally,
+    /// What was learnt, or how it fails; one line, for a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// All that is remembered. As JSON a list of what is [`Known`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<Known>", into = "Vec<Known>")]
+pub struct Experience(BTreeMap<Subject, (Tally, Option<String>)>);
 
 impl Experience {
     /// What is known of `task` on this operator and architecture.
     pub fn of(&self, task: &str, operator: &str, arch: &str) -> Option<Tally> {
         let subject = Subject { task: task.into(), operator: operator.into(), arch: arch.into() };
-        self.0.get(&subject).copied()
+        self.0.get(&subject).map(|(tally, _)| *tally)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Subject, &Tally)> {
-        self.0.iter()
+        self.0.iter().map(|(subject, (tally, _))| (subject, tally))
+    }
+
+    /// What was learnt about `subject`, if anything.
+    pub fn note(&self, subject: &Subject) -> Option<&str> {
+        self.0.get(subject)?.1.as_deref()
     }
 }
 
 impl FromIterator<(Subject, Tally)> for Experience {
     fn from_iter<I: IntoIterator<Item = (Subject, Tally)>>(tallies: I) -> Self {
-        Self(tallies.into_iter().collect())
+        let bare = |(subject, tally)| Known { subject, tally, note: None };
+        tallies.into_iter().map(bare).collect()
+    }
+}
+
+impl FromIterator<Known> for Experience {
+    fn from_iter<I: IntoIterator<Item = Known>>(known: I) -> Self {
+        Self(known.into_iter().map(|it| (it.subject, (it.tally, it.note))).collect())
+    }
+}
+
+impl From<Vec<Known>> for Experience {
+    fn from(known: Vec<Known>) -> Self {
+        known.into_iter().collect()
+    }
+}
+
+impl From<Experience> for Vec<Known> {
+    fn from(experience: Experience) -> Self {
+        let known = |(subject, (tally, note))| Known { subject, tally, note };
+        experience.0.into_iter().map(known).collect()
     }
 }

@@ -9,15 +9,17 @@ mod error;
 mod experience;
 mod expert_task;
 mod facts;
+mod fingerprint;
 mod library;
 pub mod selection;
 
 pub use axis::Axis;
 pub use condition::{Condition, Situation};
 pub use error::TaskError;
-pub use experience::{Experience, Standing, Subject, Tally};
+pub use experience::{Experience, Known, Standing, Subject, Tally};
 pub use expert_task::ExpertTask;
 pub use facts::{Fact, Facts};
+pub use fingerprint::fingerprint;
 pub use library::Library;
 pub use selection::{Attempt, Chosen, Selector};
 

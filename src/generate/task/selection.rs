@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{
     Axis, Experience, ExpertTask, Library, Situation, Standing, Tally, condition::Evidence,
 };
-use crate::kernel::CandidateId;
+use crate::kernel::{CandidateId, arch_name};
 
 /// A task that was given to a model, whatever came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Selector {
         parent: &CandidateId,
         at_most: usize,
     ) -> Vec<Chosen<'l>> {
-        let arch = situation.arch.map(|arch| arch.to_string()).unwrap_or_default();
+        let arch = arch_name(situation.arch);
         let mut options: Vec<Choice<'l>> = library
             .iter()
             .filter(|task| task.when.holds(situation))

@@ -8,6 +8,7 @@
 
 mod ceilings;
 mod exchanges;
+mod experience;
 mod failure;
 mod open;
 mod rows;

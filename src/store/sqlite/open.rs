@@ -133,6 +133,7 @@ fn migrator() -> Migrator {
     let files = [
         (1, "runs", include_str!("../../../migrations/sqlite/0001_runs.sql")),
         (2, "ceilings", include_str!("../../../migrations/sqlite/0002_ceilings.sql")),
+        (3, "experience", include_str!("../../../migrations/sqlite/0003_experience.sql")),
     ];
     let migrations = files.map(|(version, name, sql)| {
         let sql = sqlx::SqlSafeStr::into_sql_str(sql);

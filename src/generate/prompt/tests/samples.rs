@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::*;
-use crate::generate::task::Library;
+use crate::generate::task::{Library, Standing};
 use crate::kernel::{
     Bottleneck, BottleneckClass, Bound, BuildFacts, Case, CeilingMethod, Ceilings, Contract,
     ContractKind, Diagnosis, Figure, Finding, Limiter, Precision,
@@ -107,19 +107,31 @@ pub(super) fn mean() -> PromptInputs {
             },
         ],
         helped: vec![Lesson {
-            step: "rewrite: split-reduction".to_owned(),
+            step: "split-reduction".to_owned(),
+            standing: Standing::Use,
             tries: 4,
             successes: 3,
             median_gain: Some(2.3),
             note: Some("two launches pay from 8 k columns on".to_owned()),
         }],
-        avoid: vec![Lesson {
-            step: "warps 16".to_owned(),
-            tries: 5,
-            successes: 1,
-            median_gain: None,
-            note: None,
-        }],
+        avoid: vec![
+            Lesson {
+                step: "recipe warps".to_owned(),
+                standing: Standing::Avoid,
+                tries: 5,
+                successes: 1,
+                median_gain: None,
+                note: None,
+            },
+            Lesson {
+                step: "atomic-accumulation".to_owned(),
+                standing: Standing::Open,
+                tries: 1,
+                successes: 0,
+                median_gain: None,
+                note: Some("correctness: calls on the same inputs gave different bits".to_owned()),
+            },
+        ],
         recipes: Some("tile BLOCK=512 | tile BLOCK=1024\nwarps 8".to_owned()),
         guidance: vec![Guidance {
             file: "AGENTS.md".to_owned(),

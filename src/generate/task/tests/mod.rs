@@ -3,6 +3,7 @@
 mod choosing;
 mod conditions;
 mod files;
+mod fingerprints;
 
 use serde_json::json;
 
