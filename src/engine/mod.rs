@@ -7,6 +7,7 @@ mod ceilings;
 mod comparisons;
 pub mod doctor;
 mod error;
+pub mod experience;
 mod facts;
 mod fidelity;
 pub mod machine;

@@ -116,6 +116,9 @@ impl Observation {
         ] {
             line(field, text, most)?;
         }
+        if !self.candidate.as_str().bytes().all(|it| it.is_ascii_hexdigit()) {
+            return Err(Unsound("candidate is no hexadecimal number".to_owned()));
+        }
         for (field, text) in [("operator", operator), ("triton", triton)] {
             if text.contains(char::is_whitespace) {
                 return Err(Unsound(format!("{field} {text:?} has blanks in it")));

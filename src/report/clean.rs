@@ -71,7 +71,7 @@ pub(super) fn clean(report: &Report) -> Report {
 
 /// `dirty` without terminal escape sequences, control characters other than tab and newline, and
 /// characters that reorder what follows (the "Trojan Source" set).
-pub(super) fn text(dirty: &str) -> String {
+pub fn text(dirty: &str) -> String {
     let mut clean = String::with_capacity(dirty.len());
     let mut rest = dirty.chars().peekable();
     while let Some(next) = rest.next() {

@@ -24,6 +24,7 @@ mod ranking;
 mod story;
 pub mod terminal;
 
+pub use clean::text as cleaned;
 pub use files::{BEST, HTML, JSON, MARKDOWN, PATCH, WriteError, write};
 pub use model::*;
 

@@ -16,6 +16,7 @@ pub mod selection;
 pub use axis::Axis;
 pub use condition::{Condition, Situation};
 pub use error::TaskError;
+pub(crate) use experience::ENOUGH_TRIES;
 pub use experience::{Experience, Known, Standing, Subject, Tally};
 pub use expert_task::ExpertTask;
 pub use facts::{Fact, Facts};
