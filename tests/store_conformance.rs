@@ -21,6 +21,9 @@ use kernelbrain::{
     },
 };
 
+#[path = "store/experience.rs"]
+mod experience;
+
 const SOURCE: &str = "import triton\n\n@triton.jit\ndef kernel():\n    pass\n";
 
 #[tokio::test]
@@ -47,6 +50,10 @@ async fn sqlite_keeps_every_promise() {
     the_search_can_write_through_its_port(fresh().await).await;
     ceilings_hold_for_one_device_driver_and_clocks(&*fresh().await).await;
     exchanges_are_kept_once_a_request_and_in_order(&*fresh().await).await;
+    experience::reads_back_and_recording_it_again_changes_nothing(&*fresh().await).await;
+    experience::of_a_candidate_recorded_later_stays(&*fresh().await).await;
+    experience::is_listed_and_forgotten_by_what_it_is_about(&*fresh().await).await;
+    experience::of_many_runs_can_be_recorded_at_the_same_time(fresh().await).await;
 }
 
 async fn exchanges_are_kept_once_a_request_and_in_order(store: &(impl RunStore + ExchangeStore)) {

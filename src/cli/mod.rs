@@ -17,6 +17,7 @@ mod common;
 mod comparisons;
 mod doctor;
 mod live;
+mod memory;
 mod optimize;
 mod profile;
 mod recipes;
@@ -57,6 +58,8 @@ enum Command {
     Report(report::Options),
     /// List the runs
     Runs(runs::Options),
+    /// Say what earlier runs have shown about moves; pass it on, or forget it
+    Memory(memory::Options),
     /// Say what is there, what is missing, and what to do about it
     Doctor(doctor::Options),
     /// Confine this process, then become a program
@@ -78,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Recipes(options) => recipes::run(options),
         Command::Report(options) => report::run(options),
         Command::Runs(options) => runs::run(options),
+        Command::Memory(options) => memory::run(options),
         Command::Doctor(options) => doctor::run(options),
         Command::SandboxExec(options) => sandbox_exec::run(options),
     };

@@ -112,6 +112,7 @@ impl Observation {
             ("candidate", &self.candidate.to_string(), NAME),
             ("target", target, NAME),
             ("operator", operator, NAME),
+            ("arch", arch, NAME),
             ("triton", triton, NAME),
         ] {
             line(field, text, most)?;
@@ -199,8 +200,9 @@ mod rfc3339 {
         deserializer: D,
     ) -> Result<SystemTime, D::Error> {
         let text = String::deserialize(deserializer)?;
-        humantime::parse_rfc3339(&text)
-            .map_err(|_| D::Error::custom(format!("{text:?} is no moment like 2026-11-29T13:45:01Z")))
+        humantime::parse_rfc3339(&text).map_err(|_| {
+            D::Error::custom(format!("{text:?} is no moment like 2026-11-29T13:45:01Z"))
+        })
     }
 }
 

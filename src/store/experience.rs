@@ -58,6 +58,9 @@ pub fn from_json_lines(text: &[u8]) -> Result<Vec<Observation>, BadLine> {
         if line.trim_ascii().is_empty() {
             continue;
         }
+        if !line.trim_ascii_start().starts_with(b"{") {
+            return Err(bad("it is no observation: a JSON object is expected".to_owned()));
+        }
         let read: Observation =
             serde_json::from_slice(line).map_err(|error| bad(explained(&error)))?;
         read.check().map_err(|error| bad(error.to_string()))?;
@@ -69,11 +72,12 @@ pub fn from_json_lines(text: &[u8]) -> Result<Vec<Observation>, BadLine> {
 /// Bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// serde's message; the line that it counts is always the first.
+/// serde's message, whose own line is always the first, and which may quote much of it.
 fn explained(error: &serde_json::Error) -> String {
+    let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();
-    let text = text.replace(&format!(" at line {} column", error.line()), " at column");
-    format!("it is no observation: {text}")
+    let text: String = text.trim_end_matches(&place).chars().take(200).collect();
+    format!("it is no observation: {text} at column {}", error.column())
 }
 
 /// A line that is no observation.

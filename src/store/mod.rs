@@ -16,9 +16,7 @@ pub use ceilings::{CeilingKey, CeilingStore};
 pub use environment::Environment;
 pub use error::StoreError;
 pub use exchange::{ExchangeKey, ExchangeStore, KeptExchange};
-pub use experience::{
-    BadLine, ExperienceFilter, ExperienceStore, from_json_lines, to_json_lines,
-};
+pub use experience::{BadLine, ExperienceFilter, ExperienceStore, from_json_lines, to_json_lines};
 pub use lock::{OutputLock, lock_output};
 pub use run::{NewRun, RunRecord, RunState, RunStore, RunSummary};
 pub use sqlite::SqliteStore;

@@ -15,6 +15,7 @@ mod contracts;
 mod examples;
 mod hostile;
 mod interruption;
+mod memory;
 mod optimize;
 mod places;
 mod recipes;

@@ -7,7 +7,10 @@ use crate::{
         recipe::{DeviceKind, fixtures::SCALE_ROWS},
         task::Standing,
     },
-    kernel::{Candidate, Case, Cost, Event, Rejection, Spend, Verdict, Verification},
+    kernel::{
+        Candidate, CandidateId, Case, CaseMeasurement, Cost, Evaluation, Event, Gate, Move,
+        Observation, Rejection, Spend, Verdict, Verification,
+    },
     search::Plan,
 };
 
@@ -72,14 +75,15 @@ impl Story {
 }
 
 fn measured(candidate: &CandidateId, cases: &[(&str, f64, Option<f64>)]) -> Evaluation {
-    let measurement = |(case, latency_us, baseline_us): &(&str, f64, Option<f64>)| CaseMeasurement {
-        case: (*case).into(),
-        latency_us: *latency_us,
-        baseline_us: *baseline_us,
-        host_us: None,
-        backward_us: None,
-        error: None,
-    };
+    let measurement =
+        |(case, latency_us, baseline_us): &(&str, f64, Option<f64>)| CaseMeasurement {
+            case: (*case).into(),
+            latency_us: *latency_us,
+            baseline_us: *baseline_us,
+            host_us: None,
+            backward_us: None,
+            error: None,
+        };
     Evaluation {
         candidate: candidate.clone(),
         rung: 0,
@@ -117,11 +121,13 @@ fn near(value: Option<f64>, expected: f64) -> bool {
 #[test]
 fn circumstances_name_the_kind_of_kernel_and_of_gpu() {
     let it = circumstances();
-    assert_eq!((it.operator.as_str(), it.arch.as_str()), ("reduction+loop+several-passes", "sm_90"));
+    assert_eq!(
+        (it.operator.as_str(), it.arch.as_str()),
+        ("reduction+loop+several-passes", "sm_90")
+    );
     let context = Context::new(DeviceKind::Cpu);
-    let of = |text: &str| {
-        Circumstances::new("run", "x", text, &context, false, Device::Cpu, "3.6.0")
-    };
+    let of =
+        |text: &str| Circumstances::new("run", "x", text, &context, false, Device::Cpu, "3.6.0");
     assert_eq!(of(SCALE_ROWS).unwrap().arch, "cpu");
     assert_eq!(of("def broken(:\n"), None);
 }

@@ -66,9 +66,6 @@ fn it_does_not_depend_on_names_sizes_comments_or_hints() {
 fn nothing_known_of_the_contract_still_names_the_work() {
     let source = Source::parse(SOFTMAX).unwrap();
     let bare = Context::new(DeviceKind::Cpu);
-    assert_eq!(
-        fingerprint(&source, &bare, false),
-        "reduction+exponential+loop+several-passes"
-    );
+    assert_eq!(fingerprint(&source, &bare, false), "reduction+exponential+loop+several-passes");
     assert!(fingerprint(&source, &bare, true).ends_with("several-passes/gradients"));
 }
