@@ -29,9 +29,9 @@ fn a_fingerprint_says_what_is_computed_on_what() {
     let half = tensor("bfloat16", &[64, 4096]);
     let said = [
         ("add", of(ADD, &[tensor("float32", &[1000]), tensor("float32", &[1000])])),
-        ("tuned", of(TUNED, &[half.clone()])),
-        ("scale rows", of(SCALE_ROWS, &[half.clone()])),
-        ("softmax", of(SOFTMAX, &[half.clone()])),
+        ("tuned", of(TUNED, std::slice::from_ref(&half))),
+        ("scale rows", of(SCALE_ROWS, std::slice::from_ref(&half))),
+        ("softmax", of(SOFTMAX, std::slice::from_ref(&half))),
         ("product", of(PRODUCT, &[half.clone(), half, tensor("float16", &[64])])),
         ("mixed", of(ADD, &[tensor("int32", &[8]), Argument::Integer(8), tensor("bool", &[2, 2])])),
         ("nobody looked", of(ADD, &[])),
