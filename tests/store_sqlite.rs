@@ -87,9 +87,13 @@ async fn a_database_of_an_older_kernelbrain_is_brought_up_to_date() {
     let store = SqliteStore::open(&path).await.unwrap();
     store.create_run(&new_run("kept")).await.unwrap();
     store.close().await;
-    // As it was before ceilings were kept.
+    // As it was before ceilings and experience were kept.
     let mut raw = raw(&path).await;
-    for step in ["DROP TABLE ceilings", "DELETE FROM _sqlx_migrations WHERE version > 1"] {
+    for step in [
+        "DROP TABLE ceilings",
+        "DROP TABLE experience",
+        "DELETE FROM _sqlx_migrations WHERE version > 1",
+    ] {
         query(step).execute(&mut raw).await.unwrap();
     }
     raw.close().await.unwrap();

@@ -159,6 +159,16 @@ fn experience_orders_and_defers() {
 }
 
 #[test]
+fn experience_of_the_interpreter_counts_in_the_interpreter() {
+    let tasks = [("a", "tiling", ""), ("b", "fusion", "")];
+    let mut run = Run::new(library(&tasks), Situation { arch: None, ..situation(SOFTMAX, &[]) });
+    let (mut subject, known) = tally("b", 4, 4, 3.0);
+    subject.arch = "cpu".to_owned();
+    run.experience = [tally("a", 4, 4, 9.0), (subject, known)].into_iter().collect();
+    assert_eq!(run.next(2), ["b", "a"]);
+}
+
+#[test]
 fn a_task_is_avoided_below_thirty_percent_from_three_tries_on() {
     let standing = |tries, successes| Tally { tries, successes, median_gain: None }.standing();
     assert_eq!(standing(0, 0), Standing::Open);
