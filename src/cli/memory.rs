@@ -205,8 +205,8 @@ fn cells(it: &MoveMemory) -> [String; 6] {
     ]
 }
 
-/// Columns for a move: that many verbs are many.
-const LONGEST_MOVE: usize = 40;
+/// Columns for a move: every recipe that the program makes fits, so that its name can be copied.
+const LONGEST_MOVE: usize = 64;
 
 /// Text that may be somebody else's, harmless and on one line.
 fn one_line(text: &str) -> String {
