@@ -260,6 +260,7 @@ impl Evaluator for Recorded {
             cost: Cost::default(),
             notes: Vec::new(),
             profiling: None,
+            review: None,
         })
     }
 }

@@ -372,6 +372,7 @@ fn one_of_each() -> Vec<Event> {
         cost: Cost::default(),
         notes: vec!["no repository tests".into()],
         profiling: None,
+        review: None,
     };
     let spent =
         Spend { wall_seconds: 1.0 / 3.0, gpu_seconds: 0.1, evaluations: 1, ..Spend::default() };

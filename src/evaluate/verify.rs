@@ -111,6 +111,7 @@ impl Plane {
             },
             notes: measured.notes,
             profiling: None,
+            review: None,
         })
     }
 

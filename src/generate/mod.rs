@@ -7,6 +7,7 @@ pub mod prompt;
 mod proposer;
 pub mod provider;
 pub mod recipe;
+pub mod review;
 pub mod task;
 
 pub use proposer::{Offspring, Proposer};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CandidateId, Diagnosis, Profiling, Ratio};
+use super::{CandidateId, Diagnosis, Profiling, Ratio, Review};
 
 /// A check that a candidate passes or fails, with evidence; in the order they are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -252,6 +252,9 @@ pub struct Verification {
     /// Of an accepted candidate that no rung profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiling: Option<Profiling>,
+    /// What a second language model said, where one was asked and answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Review>,
 }
 
 impl Verification {

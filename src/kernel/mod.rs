@@ -11,6 +11,7 @@ mod event;
 mod experience;
 mod profile;
 mod ratio;
+mod review;
 pub mod roofline;
 pub mod syntax;
 mod target;
@@ -32,4 +33,5 @@ pub use profile::{
     SharedMemory, Throughput, Traffic,
 };
 pub use ratio::{Ratio, geometric_mean};
+pub use review::{Review, ReviewLabel};
 pub use target::{Entry, Package, Target};

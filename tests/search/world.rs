@@ -291,6 +291,7 @@ impl Evaluator for Lab {
             cost: Cost { gpu_seconds: seconds / 2.0, wall_seconds: seconds },
             notes: Vec::new(),
             profiling: None,
+            review: None,
         })
     }
 }

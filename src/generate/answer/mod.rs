@@ -108,7 +108,7 @@ pub fn parse(text: &str, target: &AnswerTarget<'_>) -> Result<Rewrite, AnswerErr
 }
 
 /// An answer without the reasoning that some servers leave in front of it.
-fn said(text: &str) -> &str {
+pub(in crate::generate) fn said(text: &str) -> &str {
     let ends = ["</think>", "</thinking>"].into_iter();
     let end = ends.filter_map(|tag| Some(text.rfind(tag)? + tag.len())).max();
     end.and_then(|end| text.get(end..)).filter(|rest| !rest.trim().is_empty()).unwrap_or(text)

@@ -7,17 +7,20 @@ use minijinja::{Environment, UndefinedBehavior, Value, syntax::SyntaxConfig};
 
 use super::{PromptError, filters};
 
-static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/generate/prompt/templates");
+static EMBEDDED: [Dir<'_>; 2] = [
+    include_dir!("$CARGO_MANIFEST_DIR/src/generate/prompt/templates"),
+    include_dir!("$CARGO_MANIFEST_DIR/src/generate/review/templates"),
+];
 
 #[derive(Debug)]
-pub(super) struct Templates {
+pub(in crate::generate) struct Templates {
     environment: Environment<'static>,
     /// Where a template comes from, for messages.
     files: BTreeMap<String, String>,
 }
 
 impl Templates {
-    pub(super) fn embedded() -> Result<Self, PromptError> {
+    pub(in crate::generate) fn embedded() -> Result<Self, PromptError> {
         let mut environment = Environment::new();
         // A name that is misspelt is an error, not nothing.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -29,7 +32,7 @@ impl Templates {
         })?);
         filters::add_to(&mut environment);
         let mut templates = Self { environment, files: BTreeMap::new() };
-        for file in EMBEDDED.files() {
+        for file in EMBEDDED.iter().flat_map(Dir::files) {
             let name = file.path().display().to_string();
             templates.add(&name, &name, file.contents_utf8().unwrap_or_default())?;
         }
@@ -37,7 +40,7 @@ impl Templates {
     }
 
     /// Replaces templates by the files (`*.md`) of `folder`.
-    pub(super) fn add_folder(&mut self, folder: &Path) -> Result<(), PromptError> {
+    pub(in crate::generate) fn add_folder(&mut self, folder: &Path) -> Result<(), PromptError> {
         let unreadable = |path: &Path| {
             let path = path.to_owned();
             move |source| PromptError::Unreadable { path, source }
@@ -67,7 +70,11 @@ impl Templates {
         added.map_err(|error| self.explained(name, &error))
     }
 
-    pub(super) fn render(&self, name: &str, context: Value) -> Result<String, PromptError> {
+    pub(in crate::generate) fn render(
+        &self,
+        name: &str,
+        context: Value,
+    ) -> Result<String, PromptError> {
         let template = self.environment.get_template(name);
         let text = template.and_then(|template| template.render(context));
         text.map_err(|error| self.explained(name, &error))

@@ -32,7 +32,7 @@ pub(super) fn ends(text: &str) -> String {
 }
 
 /// At most so many bytes of `text` from both ends.
-pub(super) fn shortened(text: &str, head: usize, tail: usize) -> String {
+pub(in crate::generate) fn shortened(text: &str, head: usize, tail: usize) -> String {
     if text.len() <= head + tail {
         return text.to_owned();
     }

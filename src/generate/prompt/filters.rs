@@ -38,7 +38,7 @@ pub(super) fn fence(text: &str, language: &str) -> String {
 const INLINE: usize = 400;
 
 /// `text` on one line: it can neither open a fence nor begin a heading.
-pub(super) fn inline(text: &str, most: usize) -> String {
+pub(in crate::generate) fn inline(text: &str, most: usize) -> String {
     let mut words = String::new();
     let mut left = most;
     for word in text.split_whitespace() {

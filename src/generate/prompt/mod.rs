@@ -26,7 +26,10 @@ pub use section::Section;
 use std::path::Path;
 
 use super::conversation::Conversation;
-use environment::Templates;
+
+pub(in crate::generate) use environment::Templates;
+pub(in crate::generate) use excerpt::shortened;
+pub(in crate::generate) use filters::inline;
 
 /// Makes conversations.
 #[derive(Debug)]
