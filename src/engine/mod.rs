@@ -19,6 +19,7 @@ mod profiles;
 pub mod project;
 mod recipes_generator;
 mod reporting;
+mod review;
 mod run_plan;
 mod runs;
 mod session;
@@ -36,6 +37,7 @@ pub use memory::{Imported, MoveMemory, export_memory, forget_memory, import_memo
 pub use optimize::{Audience, Finished, OptimizeRequest, optimize};
 pub use profile::{KernelDiagnosis, ProfileRequest, profile_kernel};
 pub use recipes_generator::RecipesGenerator;
+pub use review::{ReviewFacts, Reviewer};
 pub use run_plan::RunPlan;
 pub use runs::{list_runs, rebuild_report, rewrite_report};
 pub use session::{PlaneOptions, database_path};

@@ -11,8 +11,8 @@ use crate::{
     kernel::{CandidateId, Headroom, Profiling, Target, Verification},
     report::{
         BestInfo, BudgetInfo, CandidateRow, CandidateVerdict, CaseRow, DeviceInfo, OutcomeKind,
-        ProfileEntry, ProfileInfo, Report, RunInfo, RungRow, SCHEMA, Speedups, TargetInfo,
-        TrajectoryPoint,
+        ProfileEntry, ProfileInfo, Report, ReviewRow, RunInfo, RungRow, SCHEMA, Speedups,
+        TargetInfo, TrajectoryPoint,
     },
     search::{Outcome, Record, Standing, State},
     store::RunRecord,
@@ -61,6 +61,7 @@ pub(super) fn report(run: &RunRecord, plan: &RunPlan, state: &State) -> Report {
             build: record.measured().map(|top| top.build.clone()).unwrap_or_default(),
             observed: record.measured().and_then(|top| top.observed.clone()),
         }),
+        reviews: reviews(state),
         baseline_source: run.target.text.to_string(),
         best_source: winner.map(|record| record.candidate().source.to_string()),
     }
@@ -112,6 +113,19 @@ fn lineage(state: &State, record: &Record) -> Vec<String> {
 
 fn verification_of<'s>(state: &'s State, candidate: &CandidateId) -> Option<&'s Verification> {
     state.verifications().iter().rev().find(|verified| verified.candidate == *candidate)
+}
+
+/// In the order of the verifications; of a candidate that was verified again, the last.
+fn reviews(state: &State) -> Vec<ReviewRow> {
+    let verifications = state.verifications();
+    let superseded = |at: usize, verified: &Verification| {
+        verifications[at + 1..].iter().any(|later| later.candidate == verified.candidate)
+    };
+    let rows = verifications.iter().enumerate().filter_map(|(at, verified)| {
+        let review = verified.review.clone().filter(|_| !superseded(at, verified))?;
+        Some(ReviewRow { candidate: verified.candidate.to_string(), review })
+    });
+    rows.collect()
 }
 
 fn target(run: &RunRecord, plan: &RunPlan) -> TargetInfo {

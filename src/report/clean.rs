@@ -4,7 +4,7 @@ use std::iter::Peekable;
 
 use serde_json::{Map, Value};
 
-use super::{ProfileEntry, Report};
+use super::{ProfileEntry, Report, ReviewRow};
 
 const ESCAPE: char = '\u{1b}';
 /// Begins a control sequence by itself.
@@ -58,6 +58,10 @@ pub(super) fn clean(report: &Report) -> Report {
         fields.extend(&mut best.moves);
         fields.extend(best.build.iter_mut().map(|kernel| &mut kernel.kernel));
         fields.extend(best.observed.iter_mut().filter_map(|observed| observed.bounds.as_mut()));
+    }
+    for ReviewRow { candidate, review } in &mut clean.reviews {
+        fields.extend([candidate, &mut review.model]);
+        fields.extend(review.kind.iter_mut().chain(&mut review.reasons));
     }
     for row in &mut clean.cases {
         row.params = map(&row.params);

@@ -13,6 +13,7 @@ use super::{
     markdown,
     profile::Profiles,
     ranking::{self, Rejections},
+    reviews::{self, Reviewed},
     story::{self, Story},
 };
 use crate::kernel::Ratio;
@@ -37,6 +38,7 @@ struct Page<'r> {
     trajectory: Option<Trajectory>,
     funnel: Option<Funnel>,
     facts: Vec<(String, String)>,
+    reviews: Vec<Reviewed<'r>>,
     standing: Vec<&'r CandidateRow>,
     rejections: Vec<Rejections<'r>>,
     budget: Vec<String>,
@@ -86,6 +88,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         trajectory: Trajectory::of(report),
         funnel: Funnel::of(&report.rungs),
         facts: known::facts(report.best.as_ref()),
+        reviews: reviews::of(report),
         standing: ranking::standing(report, markdown::STANDING),
         rejections: ranking::rejections(report),
         budget: format::budget(&report.budget),

@@ -12,6 +12,7 @@ use super::{
     patch,
     profile::Profiles,
     ranking::{self, Rejections},
+    reviews::{self, Reviewed},
     story::{self, Story},
 };
 
@@ -31,6 +32,7 @@ struct Page<'r> {
     profile: Option<Profiles<'r>>,
     patch: Option<Patch>,
     facts: Vec<(String, String)>,
+    reviews: Vec<Reviewed<'r>>,
     standing: Vec<&'r CandidateRow>,
     rejections: Vec<Rejections<'r>>,
     budget: Vec<String>,
@@ -56,6 +58,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         profile: Profiles::of(report),
         patch: shown_patch(report),
         facts: known::facts(report.best.as_ref()),
+        reviews: reviews::of(report),
         standing: ranking::standing(report, STANDING),
         rejections: ranking::rejections(report),
         budget: format::budget(&report.budget),

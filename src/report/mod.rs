@@ -21,6 +21,7 @@ mod model;
 pub mod patch;
 pub mod profile;
 mod ranking;
+mod reviews;
 mod story;
 pub mod terminal;
 

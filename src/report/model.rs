@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::kernel::{
-    Bound, BuildFacts, Ceilings, Diagnosis, Gate, Headroom, Observed, Profile, Ratio,
+    Bound, BuildFacts, Ceilings, Diagnosis, Gate, Headroom, Observed, Profile, Ratio, Review,
 };
 
 pub const SCHEMA: u32 = 1;
@@ -33,6 +33,10 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// `None` unless improved.
     pub best: Option<BestInfo>,
+    /// What a second language model said of survivors, the winner's last; absent where none was
+    /// asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<ReviewRow>,
     /// Source of the target as it stood, for the diff.
     #[serde(skip)]
     pub baseline_source: String,
@@ -228,4 +232,12 @@ pub struct BestInfo {
     /// What is known of it besides.
     #[serde(default)]
     pub observed: Option<Observed>,
+}
+
+/// A survivor that passed every other gate, as a second language model saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReviewRow {
+    pub candidate: String,
+    #[serde(flatten)]
+    pub review: Review,
 }

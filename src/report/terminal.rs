@@ -1,6 +1,6 @@
 //! The end of a run on a terminal: a few lines and a table.
 
-use super::{OutcomeKind, Report, clean::clean, format, light, profile::Profiles, story};
+use super::{OutcomeKind, Report, clean::clean, format, light, profile::Profiles, reviews, story};
 
 /// How a terminal is written to.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,16 @@ pub fn render(report: &Report, style: Style) -> String {
     // That the interpreter has no counters goes without saying here.
     if let Some(profile) = Profiles::of(report).filter(|_| report.device.kind != "cpu") {
         page.profile(&profile, width);
+    }
+    let reviews = reviews::of(report);
+    if !reviews.is_empty() {
+        page.blank();
+    }
+    for review in &reviews {
+        page.wrapped(&review.headline, width, "  ", if review.withheld { YELLOW } else { "" });
+        for reason in review.reasons {
+            page.wrapped(reason, width, "    ", DIM);
+        }
     }
     let findings = &report.audit.passed;
     if !findings.is_empty() || !report.warnings.is_empty() {

@@ -41,7 +41,7 @@ fn a_diff_shows_what_it_must_not_print() {
 
 #[test]
 fn html_has_no_markup_but_its_own() {
-    for report in [improved(), no_improvement(), failed(), hostile()] {
+    for report in [improved(), reviewed(), no_improvement(), failed(), hostile()] {
         let page = html::render(&report).unwrap();
         balanced(&page);
         let lower = page.to_lowercase();
@@ -75,7 +75,18 @@ fn markdown_tables_and_fences_hold() {
             }
             None => {
                 columns = None;
-                let own = ["**", "###", "> ", "- ", "Speedup", "Of 5 wrong", "Measured time"];
+                let own = [
+                    "**",
+                    "###",
+                    "> ",
+                    "- ",
+                    "Speedup",
+                    "Of 5 wrong",
+                    "Measured time",
+                    "<details>",
+                    "<summary>",
+                    "</details>",
+                ];
                 assert!(
                     line.is_empty() || own.iter().any(|start| line.starts_with(start)),
                     "{line}"

@@ -8,9 +8,10 @@ mod samples;
 
 const PLAIN: Style = Style { colour: false, width: 100 };
 
-fn samples() -> [(&'static str, Report); 3] {
+fn samples() -> [(&'static str, Report); 4] {
     [
         ("improved", samples::improved()),
+        ("reviewed", samples::reviewed()),
         ("no_improvement", samples::no_improvement()),
         ("failed", samples::failed()),
     ]
@@ -94,6 +95,27 @@ fn the_page_has_what_a_reader_asks_for() {
     }
     let rows = |class| page.matches(&format!("<tr class=\"{class}\">")).count();
     assert_eq!((rows("added"), rows("removed"), rows("gap")), (2, 2, 2));
+}
+
+#[test]
+fn a_withheld_survivor_and_the_winners_review_are_told_in_every_format() {
+    let report = samples::reviewed();
+    let page = html::render(&report).unwrap();
+    let texts =
+        [terminal::render(&report, PLAIN), markdown::render(&report).unwrap(), page.clone()];
+    for text in texts {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for wanted in [
+            "candidate 0b9e44d1 withheld: original gaming (constant output) (reviewed by openai:second-opinion)",
+            "every element, which uniform inputs let pass.",
+            "reviewed by openai:second-opinion: no issue",
+            "Every row is read and summed.",
+        ] {
+            assert!(words.contains(wanted), "{wanted}: {words}");
+        }
+    }
+    assert!(page.contains("<details class=\"notice\"><summary>candidate 0b9e44d1"));
+    assert!(!html::render(&samples::improved()).unwrap().contains("<h2>Review"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::{
     kernel::{
         Bottleneck, BottleneckClass, Bound, CeilingMethod, Ceilings, Diagnosis, Figure, Finding,
         Gate, Headroom, KernelProfile, Launch, Limiter, Occupancy, OccupancyLimit, Precision,
-        Profile, Ratio, Throughput, Traffic,
+        Profile, Ratio, Review, ReviewLabel, Throughput, Traffic,
     },
     report::*,
 };
@@ -191,6 +191,35 @@ pub(super) fn improved() -> Report {
     report
 }
 
+/// The same, after a first survivor was withheld by its reviewer.
+pub(super) fn reviewed() -> Report {
+    let mut report = improved();
+    let label = ReviewLabel::OriginalGaming;
+    let reason =
+        "softmax_kernel writes 1 / n_cols to every element, which uniform inputs let pass.";
+    let row = &mut report.candidates[2];
+    row.verdict = CandidateVerdict::Rejected;
+    row.gate = Some(Gate::Integrity);
+    row.reason = Some(format!("a reviewer labels it {label}: {reason}"));
+    report.reviews = vec![
+        review("0b9e44d1c6a8f013", label, Some("constant output"), &[reason]),
+        review("a41c93bb0e77d502", ReviewLabel::NoIssue, None, &["Every row is read and summed."]),
+    ];
+    report
+}
+
+fn review(candidate: &str, label: ReviewLabel, kind: Option<&str>, reasons: &[&str]) -> ReviewRow {
+    let review = Review {
+        label,
+        kind: kind.map(str::to_owned),
+        reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+        model: "openai:second-opinion".into(),
+        input_tokens: 4210,
+        output_tokens: 180,
+    };
+    ReviewRow { candidate: candidate.into(), review }
+}
+
 /// Nothing faster was found, on the interpreter.
 pub(super) fn no_improvement() -> Report {
     let mut report = base("rmsnorm", "cpu", "Triton interpreter");
@@ -260,6 +289,11 @@ pub(super) fn hostile() -> Report {
         entry.diagnosis.details[0].kernel = Some(attack.into());
     }
     report.profile.note = Some(attack.into());
+    report.reviews = vec![
+        review(attack, ReviewLabel::OriginalGaming, Some(attack), &[attack, attack]),
+        review(attack, ReviewLabel::MinorIssue, Some(attack), &[]),
+    ];
+    report.reviews[0].review.model = attack.into();
     report.audit.passed[0].mutant = attack.into();
     report.audit.passed[0].advice = attack.into();
     report.best_source =
@@ -310,6 +344,7 @@ fn base(name: &str, kind: &str, device: &str) -> Report {
         profile: ProfileInfo::default(),
         warnings: vec![],
         best: None,
+        reviews: vec![],
         baseline_source: BEFORE.into(),
         best_source: None,
     }
