@@ -21,10 +21,7 @@ fn reviewed(row: &ReviewRow) -> Reviewed<'_> {
     let withheld = review.label.withholds();
     let (finding, model) = (review.finding(), &review.model);
     let headline = match withheld {
-        true => {
-            let id = format::short_id(candidate);
-            format!("candidate {id} withheld: {finding} (reviewed by {model})")
-        }
+        true => format!("candidate {} withheld by {model}: {finding}", format::short_id(candidate)),
         false => format!("reviewed by {model}: {finding}"),
     };
     Reviewed { headline, reasons: &review.reasons, withheld }

@@ -124,7 +124,8 @@ const VALUE: usize = 200;
 
 /// The first `bytes` of `text`, or a little less where a character would be cut.
 fn cut(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
+    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
 }
 
 /// A line `key: value`, with any marks of lists, emphasis, quotation, JSON or tables around.

@@ -106,7 +106,7 @@ fn a_withheld_survivor_and_the_winners_review_are_told_in_every_format() {
     for text in texts {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for wanted in [
-            "candidate 0b9e44d1 withheld: original gaming (constant output) (reviewed by openai:second-opinion)",
+            "candidate 0b9e44d1 withheld by openai:second-opinion: original gaming (constant output)",
             "every element, which uniform inputs let pass.",
             "reviewed by openai:second-opinion: no issue",
             "Every row is read and summed.",

@@ -165,7 +165,7 @@ fn repetition_comes_to_an_end() {
         let read = opinion(&text);
         let labelled = unit.starts_with("label") && unit.contains("no issue");
         assert_eq!(read.is_ok(), labelled, "{unit}: {read:?}");
-        // As a source, too.
-        Asked::of(&Conversation::new("", text), CODE);
+        // In a question, too, which is shorter.
+        Asked::of(&Conversation::new("", &text[..LIMIT / 8]), CODE);
     }
 }
