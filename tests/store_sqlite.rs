@@ -92,6 +92,7 @@ async fn a_database_of_an_older_kernelbrain_is_brought_up_to_date() {
     for step in [
         "DROP TABLE ceilings",
         "DROP TABLE experience",
+        "DROP TABLE exchanges",
         "DELETE FROM _sqlx_migrations WHERE version > 1",
     ] {
         query(step).execute(&mut raw).await.unwrap();

@@ -18,6 +18,7 @@ mod comparisons;
 mod doctor;
 mod live;
 mod memory;
+mod model;
 mod optimize;
 mod profile;
 mod recipes;

@@ -10,6 +10,7 @@ use super::{
     CommandResult,
     common::{MachineOptions, OrOff, SandboxMode, block_on, duration, terminal_style},
     live,
+    model::ModelOptions,
 };
 use crate::{
     engine::{
@@ -104,10 +105,13 @@ pub(super) struct Options {
     /// Plain lines instead of a live view
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    model: ModelOptions,
 }
 
 pub(super) fn run(options: Options) -> CommandResult {
-    let (selection, settings) = selection(&options)?;
+    let (selection, project) = selection(&options)?;
+    let Project { search: settings, model: table, .. } = project;
     let mut target = selection.resolve()?;
     if !options.archs.is_empty() {
         target.archs.clone_from(&options.archs);
@@ -122,16 +126,20 @@ pub(super) fn run(options: Options) -> CommandResult {
         return Err(EngineError::Usage("--gamma must be a number of 1 or more".into()));
     }
     let stop = stop_rules(&options, &settings, device)?;
+    let model = options.model.choice(&table)?;
+    let (tokens, usd) = options.model.limits(model.as_ref(), &table)?;
+    let generation = Generation {
+        max_candidates: options
+            .max_candidates
+            .or(settings.max_candidates)
+            .unwrap_or(Generation::default().max_candidates),
+        seeds: options.seeds.unwrap_or(Generation::default().seeds),
+        ..Generation::default()
+    };
     let request = OptimizeRequest {
-        limits: limits(&options, &settings)?,
-        generation: Generation {
-            max_candidates: options
-                .max_candidates
-                .or(settings.max_candidates)
-                .unwrap_or(Generation::default().max_candidates),
-            seeds: options.seeds.unwrap_or(Generation::default().seeds),
-            ..Generation::default()
-        },
+        limits: Limits { tokens, usd, ..limits(&options, &settings)? },
+        generation: options.model.generation(generation, model.as_ref(), &table),
+        model,
         ladder: ladder(&settings)?,
         scheduler: if options.full_evaluation {
             SchedulerChoice::FullEvaluation
@@ -197,7 +205,7 @@ fn default_output(name: &str) -> Result<PathBuf, EngineError> {
     Ok(root.join(name))
 }
 
-fn selection(options: &Options) -> Result<(Selection, SearchSettings), EngineError> {
+fn selection(options: &Options) -> Result<(Selection, Project), EngineError> {
     let configuration =
         options.config.clone().or_else(|| Project::find(&std::env::current_dir().ok()?));
     if let Some(source) = &options.source {
@@ -206,11 +214,11 @@ fn selection(options: &Options) -> Result<(Selection, SearchSettings), EngineErr
             None => beside(source)?,
         };
         // Only a file that was named speaks for files that were named.
-        let settings = match &options.config {
-            Some(file) => Project::read(file)?.search,
-            None => SearchSettings::default(),
+        let project = match &options.config {
+            Some(file) => Project::read(file)?,
+            None => Project::default(),
         };
-        return Ok((Selection::Files { source: source.clone(), contract }, settings));
+        return Ok((Selection::Files { source: source.clone(), contract }, project));
     }
     let file = configuration.ok_or_else(|| {
         EngineError::Usage(format!(
@@ -218,8 +226,8 @@ fn selection(options: &Options) -> Result<(Selection, SearchSettings), EngineErr
              (see docs/contracts.md)"
         ))
     })?;
-    let settings = Project::read(&file)?.search;
-    Ok((Selection::Configured { file, kernel: options.kernel.clone() }, settings))
+    let project = Project::read(&file)?;
+    Ok((Selection::Configured { file, kernel: options.kernel.clone() }, project))
 }
 
 /// The contract that customarily lies beside a kernel.

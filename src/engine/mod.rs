@@ -2,6 +2,7 @@
 //! Called by the command line, and later by the worker of the service and the sweep.
 
 mod audit;
+mod begin;
 mod bench;
 mod ceilings;
 mod comparisons;
@@ -10,8 +11,10 @@ mod error;
 pub mod experience;
 mod facts;
 mod fidelity;
+mod generation;
 pub mod machine;
 mod memory;
+mod model;
 mod optimize;
 mod plane_evaluator;
 mod profile;
@@ -34,6 +37,7 @@ pub use comparisons::{Compared, ComparisonsRequest, compare};
 pub use error::{EngineError, exit};
 pub use machine::DeviceChoice;
 pub use memory::{Imported, MoveMemory, export_memory, forget_memory, import_memory, list_memory};
+pub use model::{ModelChoice, ModelSettings};
 pub use optimize::{Audience, Finished, OptimizeRequest, optimize};
 pub use profile::{KernelDiagnosis, ProfileRequest, profile_kernel};
 pub use recipes_generator::RecipesGenerator;

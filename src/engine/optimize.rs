@@ -1,36 +1,35 @@
 //! A run from its target to its report.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Instant, SystemTime},
-};
-
-use sha2::{Digest, Sha256};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use super::{
-    audit::audit,
+    begin::{begin, find_earlier, resume},
     ceilings::illuminate,
     error::EngineError,
+    experience::{self, Circumstances},
     facts,
     fidelity::FidelityRule,
+    generation::{ModelRoom, MovesGenerator, open_model},
+    model::{Answerer, ModelChoice},
     plane_evaluator::{FaultSlot, PlaneEvaluator},
     profiles::Profiles,
     recipes_generator::RecipesGenerator,
     reporting,
+    review::{ReviewFacts, Reviewer},
     run_plan::RunPlan,
     session::{PlaneOptions, database_path, environment},
     stored_journal::StoredJournal,
 };
 use crate::{
-    evaluate::{Device, Plane},
-    kernel::{Bound, Candidate, Target},
-    report::{self, AuditInfo, Report},
+    evaluate::Plane,
+    generate::provider::Provider,
+    kernel::Target,
+    report::{self, Report},
     search::{
-        self, Event, Generation, Ladder, Limits, Observer, Outcome, SchedulerChoice, Search,
-        SearchError, State, Stop, StopRules, World, ports::Clock,
+        Event, Generation, Ladder, Limits, Observer, Outcome, SchedulerChoice, Search, SearchError,
+        State, Stop, StopRules, World, ports::Clock,
     },
-    store::{self, NewRun, RunRecord, RunState, RunStore, SqliteStore},
+    store::{self, RunRecord, RunStore, SqliteStore},
 };
 
 /// A run that a person asks for.
@@ -40,6 +39,8 @@ pub struct OptimizeRequest {
     pub plane: PlaneOptions,
     pub limits: Limits,
     pub generation: Generation,
+    /// Language models, where they are to take part.
+    pub model: Option<ModelChoice>,
     pub ladder: Ladder,
     pub scheduler: SchedulerChoice,
     pub stop: StopRules,
@@ -93,8 +94,12 @@ pub async fn optimize(
     let clock = SessionClock(Instant::now());
     let lock = store::lock_output(&request.output)?;
     let database = SqliteStore::open(&database_path(request.database.clone())?).await?;
-    let store: Arc<dyn RunStore> = Arc::new(database.clone());
-    let earlier = find_earlier(store.as_ref(), &request).await?;
+    let earlier = find_earlier(&database, &request).await?;
+    // Before anything is started: what is wrong with a name or a key is known at once.
+    let minds = Minds::open(request.model.as_ref(), &database).await?;
+    for file in minds.unclaimed().await {
+        audience.note(&format!("warning: {} belongs to no question", file.display()));
+    }
 
     let mut target = request.target.clone();
     if let Some((record, _)) = &earlier {
@@ -114,12 +119,16 @@ pub async fn optimize(
             return Err(SearchError::Interrupted.into());
         }
     }
-    let result = drive(&request, &store, earlier, &plane, &clock, audience, stop).await;
+    let house = House { request: &request, database: &database, plane: &plane, clock: &clock };
+    let result = drive(house, minds, earlier, audience, stop).await;
     // Evaluations that were dropped hold the plane until their tasks are gone.
     close(plane).await;
     let (record, plan, search) = result?;
     let report = reporting::report(&record, &plan, search.state());
     report::write(&report, lock.folder())?;
+    if let (Some(Outcome::Parked { .. }), Some(choice)) = (&record.outcome, &request.model) {
+        audience.note(&choice.how_to_answer());
+    }
     Ok(Finished { report, html: lock.folder().join(report::HTML) })
 }
 
@@ -152,81 +161,85 @@ fn announce(plane: &Plane, audience: &mut dyn Audience) {
     }
 }
 
-/// The run to go on with.
-async fn find_earlier(
-    store: &dyn RunStore,
-    request: &OptimizeRequest,
-) -> Result<Option<(RunRecord, Vec<Event>)>, EngineError> {
-    if let Some(id) = &request.resume {
-        let (record, events) = store.load(id).await?;
-        if record.state == RunState::Ended {
-            return Err(EngineError::Usage(format!(
-                "run {id} has ended; `kernelbrain report {id}` shows it, and the same command \
-                 without --resume begins a new one"
-            )));
-        }
-        if record.target.text != request.target.text {
-            return Err(EngineError::Usage(format!(
-                "{} is no longer what run {id} began with; put it back, or begin a new run \
-                 without --resume",
-                record.target.source.display()
-            )));
-        }
-        return Ok(Some((record, events)));
-    }
-    match store.find_open_by_key(&key(request)?).await? {
-        Some(id) => Ok(Some(store.load(&id).await?)),
-        None => Ok(None),
-    }
+/// What a run has from its beginning to its end.
+#[derive(Clone, Copy)]
+struct House<'h> {
+    request: &'h OptimizeRequest,
+    database: &'h SqliteStore,
+    plane: &'h Arc<Plane>,
+    clock: &'h SessionClock,
 }
 
-/// Identifies "the same command again": the target's text and contract, what the search may do,
-/// and where its output goes.
-fn key(request: &OptimizeRequest) -> Result<String, EngineError> {
-    let target = &request.target;
-    let contract = contract_bytes(&target.contract)?;
-    let what = format!(
-        "{:?}",
-        (
-            &target.source,
-            &target.contract,
-            &target.editable,
-            &target.tests,
-            &target.archs,
-            request.plane.device,
-            &request.output,
-            (request.limits, request.generation, &request.ladder, request.scheduler, request.stop),
-            (request.seed, request.gamma.to_bits(), request.allow_regression, request.strict),
-        )
-    );
-    let mut digest = Sha256::new();
-    for part in [target.text.as_bytes(), &contract, what.as_bytes()] {
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part);
-    }
-    Ok(digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+/// The language models of a run.
+struct Minds<'m> {
+    choice: Option<&'m ModelChoice>,
+    answerer: Option<Answerer>,
+    reviewer: Option<Arc<dyn Provider>>,
 }
 
-fn contract_bytes(contract: &Path) -> Result<Vec<u8>, EngineError> {
-    let file = if contract.is_dir() { contract.join("reference.py") } else { contract.to_owned() };
-    std::fs::read(&file).map_err(|source| EngineError::Read { path: file, source })
+impl<'m> Minds<'m> {
+    async fn open(
+        choice: Option<&'m ModelChoice>,
+        store: &SqliteStore,
+    ) -> Result<Self, EngineError> {
+        let (answerer, reviewer) = match choice {
+            Some(choice) => (choice.answerer(store).await?, choice.open_reviewer()?),
+            None => (None, None),
+        };
+        Ok(Self { choice, answerer, reviewer })
+    }
+
+    /// Files that look like answers and answer nothing.
+    async fn unclaimed(&self) -> Vec<PathBuf> {
+        match &self.answerer {
+            Some(Answerer::Provider(provider)) => provider.unclaimed().await,
+            Some(Answerer::Recording(_)) | None => Vec::new(),
+        }
+    }
+
+    /// Whoever reads the winner of a run.
+    fn reviewer(
+        &self,
+        plan: &RunPlan,
+        target: &Target,
+        plane: &Plane,
+    ) -> Result<Option<Reviewer>, EngineError> {
+        let Some(provider) = self.reviewer.clone() else { return Ok(None) };
+        let templates = self.choice.and_then(|choice| choice.settings.templates.as_deref());
+        let facts = ReviewFacts::of_run(plan, target, plane.device_name());
+        let reviewer = Reviewer::new(provider, facts, templates);
+        reviewer.map(Some).map_err(|error| EngineError::Usage(error.to_string()))
+    }
 }
 
 /// Runs the search, from the beginning or from where it stopped.
 async fn drive(
-    request: &OptimizeRequest,
-    store: &Arc<dyn RunStore>,
+    house: House<'_>,
+    minds: Minds<'_>,
     earlier: Option<(RunRecord, Vec<Event>)>,
-    plane: &Arc<Plane>,
-    clock: &SessionClock,
     audience: &mut dyn Audience,
     stop: Stop,
 ) -> Result<(RunRecord, RunPlan, Search), EngineError> {
+    let House { request, database, plane, clock } = house;
+    let store: Arc<dyn RunStore> = Arc::new(database.clone());
     let here = environment(plane);
     let layouts = plane.lay_out(request.seed).await?;
+    let target = earlier.as_ref().map_or(&request.target, |(record, _)| &record.target).clone();
+    let context = facts::context(plane, &target, &layouts);
+    let circumstances = |run: &str| {
+        let gradients = !plane.contract().grads.is_empty();
+        let (name, text) = (&target.name, &target.text);
+        Circumstances::new(run, name, text, &context, gradients, plane.device(), &here.triton)
+    };
     let (record, plan, mut search) = match earlier {
         Some((record, events)) => resume(record, &events, plane, &here)?,
-        None => begin(request, store, plane, audience).await?,
+        None => {
+            let known = match circumstances("") {
+                Some(circumstances) => experience::recall(database, &circumstances).await?,
+                None => Default::default(),
+            };
+            begin(request, &store, plane, known, audience).await?
+        }
     };
     store.set_environment(&record.id, &here).await?;
 
@@ -234,6 +247,59 @@ async fn drive(
     if let Some(baseline) = search.state().baseline_evaluation() {
         plane.know_baseline(baseline);
     }
+    let mut recipes = RecipesGenerator::new(context.clone(), plan.seed);
+    for known in search.state().records() {
+        recipes.remember(known.candidate().id.clone());
+    }
+    let circumstances = circumstances(&record.id);
+    let reviewer = minds.reviewer(&plan, &target, plane)?;
+    let model = match (minds.choice, minds.answerer) {
+        (Some(choice), Some(answerer)) => {
+            let room = ModelRoom {
+                run: &record.id,
+                store: database,
+                plane,
+                target: &target,
+                context: &context,
+                bounds: &plan.bounds,
+                experience: &plan.experience,
+                operator: circumstances.as_ref().map_or("", |it| &it.operator),
+                seed: plan.seed,
+                state: search.state(),
+            };
+            Some(open_model(choice, answerer, room).await?)
+        }
+        _ => None,
+    };
+    let mut generator = MovesGenerator::new(recipes, model);
+    let fault = FaultSlot::default();
+    let mut evaluator =
+        evaluator(house, &plan, search.state(), fault.clone()).with_reviewer(reviewer);
+    let mut journal = StoredJournal::new(Arc::clone(&store), record.id.clone());
+    let mut observer = |state: &State, event: &Event| audience.observe(state, event);
+    let world = World {
+        evaluator: &mut evaluator,
+        generator: &mut generator,
+        journal: &mut journal,
+        clock,
+        observer: &mut observer,
+        stop,
+    };
+    let ended = search.run(world).await;
+    if let Some(circumstances) = &circumstances
+        && let Err(error) = experience::remember(database, circumstances, search.state()).await
+    {
+        audience.note(&format!("warning: nothing was remembered of this run: {error}"));
+    }
+    match ended {
+        Ok(_) => Ok((store.load(&record.id).await?.0, plan, search)),
+        Err(error) => Err(fault.take().map_or_else(|| error.into(), EngineError::from)),
+    }
+}
+
+/// The search's evaluator, for a run that stands at `state`.
+fn evaluator(house: House<'_>, plan: &RunPlan, state: &State, fault: FaultSlot) -> PlaneEvaluator {
+    let House { request, plane, .. } = house;
     let fidelity = FidelityRule {
         ladder: plan.search.ladder.clone(),
         cases: plan.search.cases.clone(),
@@ -245,191 +311,26 @@ async fn drive(
         thorough: plan.search.scheduler == SchedulerChoice::FullEvaluation,
     };
     let verify = fidelity.verification(plan.allow_regression);
-    let fidelity_seed = fidelity.of_rung(0).seeds[0];
-    let fault = FaultSlot::default();
     let profiles = Profiles::of_run(
         plane.device(),
         request.profile,
-        search.state().remaining().wall_seconds,
-        fidelity_seed,
+        state.remaining().wall_seconds,
+        fidelity.of_rung(0).seeds[0],
     );
-    if let Some(baseline) = search.state().baseline_evaluation() {
+    if let Some(baseline) = state.baseline_evaluation() {
         profiles.know_baseline(baseline);
     }
-    let mut evaluator = PlaneEvaluator::new(
+    PlaneEvaluator::new(
         Arc::clone(plane),
-        search.state().baseline().clone(),
+        state.baseline().clone(),
         fidelity,
         verify,
         plan.search.window,
         profiles,
-        fault.clone(),
-    );
-    let context = facts::context(plane, &record.target, &layouts);
-    let mut generator = RecipesGenerator::new(context, plan.seed);
-    for known in search.state().records() {
-        generator.remember(known.candidate().id.clone());
-    }
-    let mut journal = StoredJournal::new(Arc::clone(store), record.id.clone());
-    let mut observer = |state: &State, event: &Event| audience.observe(state, event);
-    let world = World {
-        evaluator: &mut evaluator,
-        generator: &mut generator,
-        journal: &mut journal,
-        clock,
-        observer: &mut observer,
-        stop,
-    };
-    match search.run(world).await {
-        Ok(_) => Ok((store.load(&record.id).await?.0, plan, search)),
-        Err(error) => Err(fault.take().map_or_else(|| error.into(), EngineError::from)),
-    }
+        fault,
+    )
 }
 
-/// A new run: audits the contract, records the plan.
-async fn begin(
-    request: &OptimizeRequest,
-    store: &Arc<dyn RunStore>,
-    plane: &Plane,
-    audience: &mut dyn Audience,
-) -> Result<(RunRecord, RunPlan, Search), EngineError> {
-    let audit = audit(plane, request.seed).await?;
-    judge_audit(&audit, request.strict, audience)?;
-    let contract = plane.contract().clone();
-    let mut decisive = search::Plan::new(contract.cases.clone(), window(request, plane));
-    decisive.ladder = request.ladder.clone();
-    decisive.limits = request.limits;
-    decisive.generation = request.generation;
-    decisive.scheduler = request.scheduler;
-    decisive.reserve = RESERVE;
-    decisive.stop = request.stop;
-    let bounds: Vec<Option<Bound>> = (0..contract.cases.len()).map(|at| plane.bound(at)).collect();
-    decisive.bounds_us = bounds.iter().map(|bound| bound.map(|bound| bound.us)).collect();
-    let plan = RunPlan {
-        search: decisive,
-        seed: request.seed,
-        contract,
-        audit,
-        warnings: warnings(plane),
-        gamma: request.gamma,
-        allow_regression: request.allow_regression,
-        command: request.command.clone(),
-        folder: std::env::current_dir().unwrap_or_default(),
-        ceilings: plane.ceilings().cloned(),
-        bounds,
-    };
-    let baseline = Candidate::baseline(request.target.text.clone());
-    let search = Search::new(plan.search.clone(), baseline)
-        .map_err(|error| EngineError::Usage(error.to_string()))?;
-    let created = SystemTime::now();
-    let run = NewRun {
-        id: run_id(created, &request.target.name),
-        key: key(request)?,
-        output: request.output.clone(),
-        target: request.target.clone(),
-        plan: serde_json::to_value(&plan)
-            .map_err(|error| EngineError::Usage(format!("the plan cannot be kept: {error}")))?,
-        created,
-    };
-    store.create_run(&run).await?;
-    audience.note(&format!("run {}", run.id));
-    let (record, _) = store.load(&run.id).await?;
-    Ok((record, plan, search))
-}
-
-/// Share of each limit that rung 0 leaves at least; what the upper rungs and a verification are
-/// expected to cost is added by the search.
-const RESERVE: f64 = 0.2;
-
-/// Enough jobs under way that no child idles while an earlier result is awaited.
-fn window(request: &OptimizeRequest, plane: &Plane) -> usize {
-    match plane.device() {
-        Device::Cpu => request.plane.child_count(),
-        Device::Cuda { .. } => request.plane.child_count() * 2,
-    }
-}
-
-fn judge_audit(
-    audit: &AuditInfo,
-    strict: bool,
-    audience: &mut dyn Audience,
-) -> Result<(), EngineError> {
-    if audit.passed.is_empty() {
-        return Ok(());
-    }
-    let list: Vec<String> = audit
-        .passed
-        .iter()
-        .map(|finding| format!("{} (case {}): {}", finding.mutant, finding.case, finding.advice))
-        .collect();
-    let text = format!("the contract lets wrong answers pass: {}", list.join("; "));
-    if strict {
-        return Err(EngineError::Usage(text));
-    }
-    audience.note(&format!("warning: {text}"));
-    Ok(())
-}
-
-/// What a report must say whatever the search finds.
-fn warnings(plane: &Plane) -> Vec<String> {
-    let unprotected = plane.unprotected().iter().map(|missing| format!("not protected: {missing}"));
-    unprotected.chain(plane.conditions()).collect()
-}
-
-fn run_id(created: SystemTime, name: &str) -> String {
-    let stamp: String =
-        reporting::timestamp(created).chars().filter(char::is_ascii_digit).collect();
-    let (day, time) = stamp.split_at(stamp.len().min(8));
-    let name: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
-        .take(32)
-        .collect();
-    format!("{day}-{time}-{name}-{:04x}", rand::random::<u16>())
-}
-
-/// An earlier run: folds its journal, and says if what timings hold for has changed.
-fn resume(
-    record: RunRecord,
-    events: &[Event],
-    plane: &Plane,
-    here: &store::Environment,
-) -> Result<(RunRecord, RunPlan, Search), EngineError> {
-    let plan = plan_of(&record)?;
-    if plan.contract != *plane.contract() {
-        return Err(EngineError::Usage(format!(
-            "the contract is no longer what run {} began with; begin a new run",
-            record.id
-        )));
-    }
-    let reset = record.environment.as_ref().and_then(|before| before.reset_against(here));
-    let baseline = Candidate::baseline(record.target.text.clone());
-    let search = Search::resume(plan.search.clone(), baseline, events, reset)
-        .map_err(|error| damaged(&record, &error))?;
-    Ok((record, plan, search))
-}
-
-/// The plan and the state that a record and its journal amount to.
-pub(super) fn fold(record: &RunRecord, events: &[Event]) -> Result<(RunPlan, State), EngineError> {
-    let plan = plan_of(record)?;
-    let baseline = Candidate::baseline(record.target.text.clone());
-    let search = Search::resume(plan.search.clone(), baseline, events, None)
-        .map_err(|error| damaged(record, &error))?;
-    Ok((plan, search.state().clone()))
-}
-
-fn plan_of(record: &RunRecord) -> Result<RunPlan, EngineError> {
-    serde_json::from_value(record.plan.clone()).map_err(|error| {
-        EngineError::Environment(format!(
-            "run {} was recorded by another version of kernelbrain ({error}); begin a new run",
-            record.id
-        ))
-    })
-}
-
-fn damaged(record: &RunRecord, error: &search::ResumeError) -> EngineError {
-    EngineError::Environment(format!("the journal of run {} is damaged: {error}", record.id))
-}
 impl Finished {
     /// The exit status that tells a caller how the run ended.
     pub fn exit_status(&self) -> u8 {

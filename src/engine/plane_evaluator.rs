@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use super::{
     fidelity::FidelityRule,
     profiles::{Profiles, diagnosis},
+    review::Reviewer,
 };
 use crate::{
     evaluate::{EvaluateError, Plane, VerifyPlan},
@@ -42,6 +43,7 @@ pub(super) struct PlaneEvaluator {
     profiles: Profiles,
     under_way: JoinSet<Result<Evaluation, EvaluateError>>,
     fault: FaultSlot,
+    reviewer: Option<Reviewer>,
 }
 
 impl PlaneEvaluator {
@@ -55,7 +57,22 @@ impl PlaneEvaluator {
         fault: FaultSlot,
     ) -> Self {
         let under_way = JoinSet::new();
-        Self { plane, baseline, fidelity, verify, window, profiles, under_way, fault }
+        Self {
+            plane,
+            baseline,
+            fidelity,
+            verify,
+            window,
+            profiles,
+            under_way,
+            fault,
+            reviewer: None,
+        }
+    }
+
+    pub(super) fn with_reviewer(mut self, reviewer: Option<Reviewer>) -> Self {
+        self.reviewer = reviewer;
+        self
     }
 }
 
@@ -131,6 +148,9 @@ impl Evaluator for PlaneEvaluator {
             };
             let found = self.profiles.contradiction(&self.plane, candidate, reported).await;
             verification.verdict = found.map_or(Verdict::Accepted, Verdict::Rejected);
+        }
+        if let Some(reviewer) = &self.reviewer {
+            reviewer.judge(candidate, self.profiles.of(candidate), &mut verification).await;
         }
         Ok(verification)
     }

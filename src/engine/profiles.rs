@@ -100,6 +100,11 @@ impl Profiles {
         !self.memory().profiles.contains_key(&winner.id)
     }
 
+    /// What was found of `candidate`, where it was profiled.
+    pub(super) fn of(&self, candidate: &Candidate) -> Option<Profile> {
+        self.memory().profiles.get(&candidate.id).cloned()
+    }
+
     /// Takes down what the profiler finds of the baseline, which may be more than was reported for
     /// reasons that hold for candidates too.
     pub(super) fn know_baseline(&self, evaluation: &Evaluation) {

@@ -8,7 +8,7 @@ use std::{
 use serde::Deserialize;
 
 use super::error::EngineError;
-use crate::kernel::Arch;
+use crate::{generate::provider::price::PriceTable, kernel::Arch};
 
 /// Name of the configuration file.
 pub const FILE_NAME: &str = "kernelbrain.toml";
@@ -22,6 +22,8 @@ pub struct Project {
     pub kernels: Vec<KernelEntry>,
     #[serde(default)]
     pub search: SearchSettings,
+    #[serde(default)]
+    pub model: ModelTable,
 }
 
 /// One `[[kernel]]` table. Paths are relative to the file's folder.
@@ -88,13 +90,61 @@ pub struct SearchSettings {
     pub rung: Vec<crate::search::Rung>,
 }
 
+/// The `[model]` table: which language models take part, and on what terms. Paths are relative to the
+/// file's folder.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelTable {
+    /// Who rewrites kernels, as for `--model`.
+    pub name: Option<String>,
+    /// Who reads winners, as for `--review-model`.
+    pub review: Option<String>,
+    /// How many rewrites are asked for, of what, how often each is sent back, how many at a time.
+    pub rewrites: Option<crate::search::Rewrites>,
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Tokens that a prompt may have, estimated.
+    pub prompt_tokens: Option<usize>,
+    /// Tokens that an answer may have.
+    pub output_tokens: Option<u32>,
+    /// For one answer, for example `"10m"`.
+    pub time_out: Option<String>,
+    /// Questions under way at a time.
+    pub concurrency: Option<usize>,
+    /// A file with the key, where the environment has none.
+    pub key_file: Option<PathBuf>,
+    /// Whether source and key may go to other machines over `http://`.
+    pub plain_http: bool,
+    /// A folder of expert tasks.
+    pub tasks: Option<PathBuf>,
+    /// A folder of templates.
+    pub templates: Option<PathBuf>,
+    /// By `provider:model`, US dollars for a million tokens.
+    pub prices: PriceTable,
+}
+
+impl ModelTable {
+    /// With its paths below `folder`.
+    fn below(mut self, folder: &Path) -> Self {
+        for path in [&mut self.key_file, &mut self.tasks, &mut self.templates] {
+            if let Some(path) = path {
+                *path = folder.join(&path);
+            }
+        }
+        self
+    }
+}
+
 impl Project {
     /// Reads `path`; the error names the line.
     pub fn read(path: &Path) -> Result<Self, EngineError> {
         let text = fs::read_to_string(path)
             .map_err(|source| EngineError::Read { path: path.to_owned(), source })?;
-        toml::from_str(&text)
-            .map_err(|error| EngineError::Usage(format!("{}: {error}", path.display())))
+        let mut project: Self = toml::from_str(&text)
+            .map_err(|error| EngineError::Usage(format!("{}: {error}", path.display())))?;
+        project.model = project.model.below(path.parent().unwrap_or(Path::new("")));
+        Ok(project)
     }
 
     /// The nearest configuration file at or above `folder`.

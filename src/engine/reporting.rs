@@ -8,11 +8,11 @@ use std::{
 
 use super::{profiles::diagnosis, run_plan::RunPlan};
 use crate::{
-    kernel::{CandidateId, Headroom, Profiling, Target, Verification},
+    kernel::{CandidateId, Gate, Headroom, Move, Profiling, Target, Verification},
     report::{
-        BestInfo, BudgetInfo, CandidateRow, CandidateVerdict, CaseRow, DeviceInfo, OutcomeKind,
-        ProfileEntry, ProfileInfo, Report, ReviewRow, RunInfo, RungRow, SCHEMA, Speedups,
-        TargetInfo, TrajectoryPoint,
+        BestInfo, BudgetInfo, CandidateRow, CandidateVerdict, CaseRow, DeviceInfo, GenerationInfo,
+        OutcomeKind, ProfileEntry, ProfileInfo, Report, ReviewRow, RunInfo, RungRow, SCHEMA,
+        Speedups, TargetInfo, TrajectoryPoint,
     },
     search::{Outcome, Record, Standing, State},
     store::RunRecord,
@@ -50,6 +50,7 @@ pub(super) fn report(run: &RunRecord, plan: &RunPlan, state: &State) -> Report {
         candidates: candidates(state),
         trajectory: trajectory(state),
         budget: budget(state),
+        generation: plan.model.as_deref().map(|model| generation(model, state)),
         audit: plan.audit.clone(),
         profile: profile(state, winner),
         warnings: warnings(plan, state, verification),
@@ -294,6 +295,28 @@ fn trajectory(state: &State) -> Vec<TrajectoryPoint> {
     state.trajectory().iter().map(point).collect()
 }
 
+fn generation(model: &str, state: &State) -> GenerationInfo {
+    let formal = [Gate::Policy, Gate::Build, Gate::Correctness];
+    let is_right = |record: &&Record| {
+        let seen = !record.evaluations().is_empty();
+        seen && !record.gate().is_some_and(|gate| formal.contains(&gate))
+    };
+    // Of each rewrite how often it was sent back.
+    let repairs = |record: &Record| match record.candidate().origin {
+        Move::Rewrite { repairs, .. } => Some(repairs),
+        _ => None,
+    };
+    let right: Vec<u32> = state.records().iter().filter(is_right).filter_map(repairs).collect();
+    GenerationInfo {
+        model: model.to_owned(),
+        asked: state.rewrites_asked(),
+        answered: state.rewrites_answered(),
+        right_at_once: right.iter().filter(|repairs| **repairs == 0).count(),
+        right: right.len(),
+        repairs: state.repairs_asked(),
+    }
+}
+
 fn budget(state: &State) -> BudgetInfo {
     let (limits, spent) = (state.plan().limits, state.spend());
     BudgetInfo {
@@ -303,6 +326,10 @@ fn budget(state: &State) -> BudgetInfo {
         gpu_seconds_spent: spent.gpu_seconds,
         evaluations_limit: limits.evaluations,
         evaluations_spent: spent.evaluations,
+        tokens_limit: limits.tokens,
+        tokens_spent: spent.tokens,
+        usd_limit: limits.usd,
+        usd_spent: spent.usd,
         stopped: state.stopped().map(|stopped| stopped.to_string()),
     }
 }

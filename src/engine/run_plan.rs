@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    generate::task::Experience,
     kernel::{Bound, Ceilings, Contract},
     report::AuditInfo,
     search,
@@ -35,4 +36,11 @@ pub struct RunPlan {
     /// Speed-of-light bounds of the cases, in the contract's order.
     #[serde(default)]
     pub bounds: Vec<Option<Bound>>,
+    /// The language model that was to be asked, as a person named it.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What other runs had shown when this one was begun: a run that is resumed tells its model the
+    /// same.
+    #[serde(default)]
+    pub experience: Experience,
 }

@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    error::EngineError,
-    optimize::{fold, outcome_name},
-    reporting,
-    session::database_path,
+    begin::fold, error::EngineError, optimize::outcome_name, reporting, session::database_path,
 };
 use crate::{
     report::{self, Report},

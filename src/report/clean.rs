@@ -35,6 +35,7 @@ pub(super) fn clean(report: &Report) -> Report {
     fields.extend(&mut device.driver);
     fields.extend(device.ceilings.iter_mut().flat_map(|ceilings| ceilings.skipped.values_mut()));
     fields.extend(&mut clean.warnings);
+    fields.extend(clean.generation.iter_mut().map(|generation| &mut generation.model));
     fields.extend(clean.trajectory.iter_mut().map(|point| &mut point.candidate));
     for row in &mut clean.candidates {
         fields.extend([&mut row.id, &mut row.origin]);

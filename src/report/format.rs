@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::BudgetInfo;
+use super::{BudgetInfo, GenerationInfo, Report};
 use crate::kernel::Ratio;
 
 /// Stands for what was not measured.
@@ -91,7 +91,7 @@ pub(super) fn params(params: &Map<String, Value>) -> String {
 /// What was spent of each budget.
 pub(super) fn budget(budget: &BudgetInfo) -> Vec<String> {
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
-    vec![
+    let mut lines = vec![
         format!(
             "wall clock {}{}",
             seconds(budget.wall_seconds_spent),
@@ -107,7 +107,31 @@ pub(super) fn budget(budget: &BudgetInfo) -> Vec<String> {
             budget.evaluations_spent,
             of(budget.evaluations_limit.map(|limit| limit.to_string()))
         ),
-    ]
+    ];
+    if budget.tokens_spent > 0 || budget.tokens_limit.is_some() {
+        let limit = of(budget.tokens_limit.map(|limit| limit.to_string()));
+        lines.push(format!("tokens {}{limit}", budget.tokens_spent));
+    }
+    if budget.usd_spent > 0.0 || budget.usd_limit.is_some() {
+        let limit = of(budget.usd_limit.map(|limit| format!("{limit:.2} $")));
+        lines.push(format!("money {:.2} ${limit}", budget.usd_spent));
+    }
+    lines
+}
+
+/// What a language model contributed, in a sentence.
+pub(super) fn generation(report: &Report) -> Option<String> {
+    let generation = report.generation.as_ref()?;
+    let GenerationInfo { model, asked, answered, right_at_once, right, repairs } = generation;
+    let repairs = match repairs {
+        0 => String::new(),
+        repairs => format!(", {right} after {}", count(*repairs, "repair")),
+    };
+    let tokens = report.budget.tokens_spent;
+    Some(format!(
+        "{model} answered {answered} of {}: {right_at_once} right at once{repairs}; {tokens} tokens",
+        count(*asked as usize, "question"),
+    ))
 }
 
 pub(super) fn rung(rung: Option<usize>) -> String {

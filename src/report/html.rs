@@ -42,6 +42,7 @@ struct Page<'r> {
     standing: Vec<&'r CandidateRow>,
     rejections: Vec<Rejections<'r>>,
     budget: Vec<String>,
+    generation: Option<String>,
 }
 
 /// A number at the head of the page.
@@ -92,6 +93,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         standing: ranking::standing(report, markdown::STANDING),
         rejections: ranking::rejections(report),
         budget: format::budget(&report.budget),
+        generation: format::generation(report),
         report,
     };
     page.render()

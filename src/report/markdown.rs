@@ -36,6 +36,7 @@ struct Page<'r> {
     standing: Vec<&'r CandidateRow>,
     rejections: Vec<Rejections<'r>>,
     budget: Vec<String>,
+    generation: Option<String>,
 }
 
 /// A patch inside a fence that it cannot close.
@@ -62,6 +63,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         standing: ranking::standing(report, STANDING),
         rejections: ranking::rejections(report),
         budget: format::budget(&report.budget),
+        generation: format::generation(report),
         report,
     };
     page.render().map(|text| text + "\n")

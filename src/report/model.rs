@@ -26,6 +26,9 @@ pub struct Report {
     /// Best speedup over time: steps, by measured latency.
     pub trajectory: Vec<TrajectoryPoint>,
     pub budget: BudgetInfo,
+    /// `None` where no language model took part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<GenerationInfo>,
     pub audit: AuditInfo,
     /// What the GPU's counters said.
     #[serde(default)]
@@ -179,9 +182,37 @@ pub struct BudgetInfo {
     pub gpu_seconds_spent: f64,
     pub evaluations_limit: Option<u64>,
     pub evaluations_spent: u64,
+    /// Of language models, questions and answers together.
+    #[serde(default)]
+    pub tokens_limit: Option<u64>,
+    #[serde(default)]
+    pub tokens_spent: u64,
+    /// US dollars, by the configured prices.
+    #[serde(default)]
+    pub usd_limit: Option<f64>,
+    #[serde(default)]
+    pub usd_spent: f64,
     /// Why the search ended before its budget did, where a stop rule ended it.
     #[serde(default)]
     pub stopped: Option<String>,
+}
+
+/// What a language model contributed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GenerationInfo {
+    /// As the person named it.
+    pub model: String,
+    /// Rewrites asked for, repairs not counted.
+    pub asked: u32,
+    /// Those that were answered, whatever with.
+    pub answered: usize,
+    /// Candidates that passed policy, build and correctness at once, without having been sent back.
+    pub right_at_once: usize,
+    /// Those that did so in the end, repairs included.
+    pub right: usize,
+    /// Times that a rewrite was sent back by a gate.
+    pub repairs: usize,
 }
 
 /// Which wrong answers the contract lets pass.

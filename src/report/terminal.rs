@@ -45,6 +45,9 @@ pub fn render(report: &Report, style: Style) -> String {
             page.wrapped(&line, width, "  ", "");
         }
     }
+    if let Some(line) = format::generation(report) {
+        page.wrapped(&line, width, "  ", DIM);
+    }
     if let Some(notice) = story.notice {
         page.wrapped(notice, width, "  ", YELLOW);
     }

@@ -86,6 +86,7 @@ impl Search {
             Some(outcome) => return Ok(outcome.clone()),
         }
         let resumed = self.state.begun();
+        let requests = Requests::of(&self.state);
         let World { evaluator, generator, journal, clock, observer, stop } = world;
         let mut session = Session {
             recorder: Recorder::new(&mut self.state, journal, clock, observer),
@@ -93,7 +94,7 @@ impl Search {
             evaluator,
             generator,
             stop,
-            requests: Requests::default(),
+            requests,
             ready: VecDeque::new(),
             running: 0,
         };
@@ -168,7 +169,11 @@ impl Session<'_> {
             } else if self.requests.pending(&self.recorder) {
                 tokio::time::sleep(POLL).await;
             } else {
-                let chance = promotion::second_chance(self.recorder.state, self.scheduler);
+                // While answers are awaited others may still come to be better.
+                let chance = match self.requests.awaited(&self.recorder) {
+                    0 => promotion::second_chance(self.recorder.state, self.scheduler),
+                    _ => Vec::new(),
+                };
                 if !self.carry(chance).await? {
                     break;
                 }
@@ -269,7 +274,8 @@ impl Session<'_> {
 
     /// Debits and submits jobs, the highest rung first, until the window is full.
     async fn fill(&mut self) -> Result<(), SearchError> {
-        while self.recorder.state.under_way() < self.recorder.state.plan().window {
+        let hold_back = self.requests.hold_back(&self.recorder);
+        while !hold_back && self.recorder.state.under_way() < self.recorder.state.plan().window {
             let Some((job, estimate)) = self.next_job() else { break };
             let (candidate, rung) = (job.candidate.id.clone(), job.rung);
             self.recorder.record(&[Event::Debited { candidate, rung, estimate }]).await?;
@@ -362,9 +368,10 @@ impl Session<'_> {
         self.warn().await
     }
 
-    /// Records what the evaluator has to say besides its results.
+    /// Records what evaluator and generator have to say besides their results.
     pub(super) async fn warn(&mut self) -> Result<(), SearchError> {
-        let warnings = self.evaluator.take_warnings();
+        let mut warnings = self.evaluator.take_warnings();
+        warnings.extend(self.generator.take_warnings());
         let events: Vec<Event> = warnings.into_iter().map(|text| Event::Warned { text }).collect();
         self.carry(events).await.map(drop)
     }
@@ -376,6 +383,7 @@ impl Session<'_> {
 
     async fn end(&mut self, outcome: Outcome) -> Result<Outcome, SearchError> {
         self.recorder.tick().await?;
+        self.warn().await?;
         self.recorder.record(&[Event::Ended { outcome: outcome.clone() }]).await?;
         Ok(outcome)
     }

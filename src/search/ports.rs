@@ -104,6 +104,11 @@ pub trait Generator: Send {
 
     fn submit(&mut self, request: Request) -> Ticket;
     fn poll(&mut self, ticket: Ticket) -> Answer;
+
+    /// What the report must tell and was not told before.
+    fn take_warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// An event could not be kept.

@@ -3,18 +3,26 @@
 use std::collections::HashSet;
 
 use super::{
-    Event, Limit, Record, SearchError, Spend, State,
+    Event, Limit, Outcome, Record, Remaining, SearchError, Spend, State,
     ports::{Answer, Attempt, Generator, Proposal, Request, Ticket},
     recorder::Recorder,
     state::OpenRequest,
 };
 use crate::kernel::{Candidate, CandidateId, Diagnosis, RequestKind};
 
+/// Share of what is left of a limit at the start of a session that is spent while somebody outside
+/// has questions to answer: the rest is for what comes of the answers.
+const SPENT_MEANWHILE: f64 = 0.4;
+
 /// The tickets of this session. The requests themselves are part of the state: a session that
 /// finds one open asks again.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     tickets: Vec<Asked>,
+    /// What was left when the session began.
+    at_first: Option<Remaining>,
+    /// The session goes on from a run that was parked, and no answer has come yet.
+    parked: bool,
 }
 
 #[derive(Debug)]
@@ -26,6 +34,35 @@ struct Asked {
 }
 
 impl Requests {
+    /// For a session that begins at `state`.
+    pub(super) fn of(state: &State) -> Self {
+        let parked = matches!(state.outcome(), Some(Outcome::Parked { .. }));
+        Self { tickets: Vec::new(), at_first: Some(state.remaining()), parked }
+    }
+
+    /// Whether nothing more is begun until somebody outside has answered: what is left of the
+    /// budget is kept for the answers. A run that was parked waits from the start.
+    pub(super) fn hold_back(&self, recorder: &Recorder<'_>) -> bool {
+        let asked = |it: &Asked| it.request.kind.asks_a_model();
+        if self.parked {
+            return self.tickets.iter().any(asked) && wanted(recorder);
+        }
+        self.awaited(recorder) > 0 && self.has_spent_its_share(recorder)
+    }
+
+    fn has_spent_its_share(&self, recorder: &Recorder<'_>) -> bool {
+        let Some(first) = self.at_first else { return false };
+        let now = recorder.state.remaining();
+        let spent = |first: Option<f64>, now: Option<f64>| {
+            first.zip(now).is_some_and(|(first, now)| first - now > SPENT_MEANWHILE * first)
+        };
+        let count = |count: Option<u64>| count.map(|count| count as f64);
+        let wall = now.wall_seconds.map(|left| left - recorder.unrecorded());
+        spent(first.wall_seconds, wall)
+            || spent(first.gpu_seconds, now.gpu_seconds)
+            || spent(count(first.evaluations), count(now.evaluations))
+    }
+
     /// Submits what is open and takes the answers that are there, in the order of the requests.
     /// Whether there were any.
     pub(super) async fn advance(
@@ -40,6 +77,7 @@ impl Requests {
         for mut asked in std::mem::take(&mut self.tickets) {
             match generator.poll(asked.ticket) {
                 Answer::Ready { proposals, spent } => {
+                    self.parked &= !asked.request.kind.asks_a_model();
                     let events = answer(recorder.state, &asked.request, proposals, spent);
                     recorder.record(&events).await?;
                     answered = true;

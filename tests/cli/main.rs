@@ -16,6 +16,7 @@ mod examples;
 mod hostile;
 mod interruption;
 mod memory;
+mod models;
 mod optimize;
 mod places;
 mod recipes;

@@ -3,7 +3,7 @@
 
 use kernelbrain::{
     kernel::{Gate, Move},
-    search::{Event, Rewrites, Standing},
+    search::{Event, Outcome, Rewrites, Standing},
 };
 
 use crate::{
@@ -181,4 +181,51 @@ async fn a_run_waits_for_somebody_outside_without_a_lease() {
         ran.reason()
     );
     assert_eq!(ran.state.spend().tokens, 2 * ESTIMATE.tokens, "what was asked stays debited");
+}
+
+#[tokio::test]
+async fn most_of_the_budget_is_kept_for_what_comes_of_awaited_answers() {
+    let with_seeds = |awaited: bool| {
+        Run::new(2000, 2, 3, 4).with(move |run| {
+            run.plan.limits.wall_seconds = Some(100.0);
+            run.plan.generation.seeds = 2000;
+            run.plan.generation.rewrites = Some(Rewrites { seeds: 3, ..Rewrites::default() });
+            run.moves.model_awaited = awaited;
+            run.lab.nature.rejected = vec![0.0; 3];
+        })
+    };
+    let parked = with_seeds(true).go().await;
+    assert!(matches!(parked.outcome(), Outcome::Parked { .. }), "{}", parked.reason());
+    let spent = parked.state.spend().wall_seconds;
+    assert!((40.0..60.0).contains(&spent), "{spent} of 100 s");
+
+    // Nobody has answered: nothing is spent, and it is parked again.
+    let again = with_seeds(true).go_on(parked.events, None).await;
+    assert!(matches!(again.outcome(), Outcome::Parked { .. }), "{}", again.reason());
+    assert!(again.lab.started.is_empty(), "{:?}", again.lab.started);
+    assert!(again.state.spend().wall_seconds < spent + 1.0);
+
+    let answered = with_seeds(false).go_on(again.events, None).await;
+    assert!(matches!(answered.outcome(), Outcome::Improved { .. }), "{}", answered.reason());
+    let rewritten = |(source, _): &&(String, usize)| source.contains("rewritten");
+    assert!(answered.lab.started.iter().any(|job| rewritten(&job)));
+    assert!(answered.state.spend().wall_seconds > 60.0);
+}
+
+#[tokio::test]
+async fn questions_are_for_rewrites_and_for_the_best_of_the_recipes() {
+    let ran = Run::new(60, 2, 3, 4)
+        .with(|run| {
+            run.plan.generation.rewrites =
+                Some(Rewrites { seeds: 2, children: 1, most: 100, ..Rewrites::default() });
+            run.lab.nature.rejected = vec![0.0; 3];
+        })
+        .go()
+        .await;
+    let of_recipes =
+        ran.moves.questions.iter().filter(|question| {
+            !question.starts_with("baseline") && !question.contains("rewritten")
+        });
+    let promoted = ran.funnel()[1].0 + ran.funnel()[2].0;
+    assert!((1..promoted / 2).contains(&of_recipes.count()), "{:?}", ran.moves.questions);
 }

@@ -322,6 +322,8 @@ pub(crate) struct Moves {
     pub(crate) asked: Vec<(String, Option<String>)>,
     /// Polls before an answer of the language model's is there.
     pub(crate) model_slow: usize,
+    /// Questions to the language model are answered outside, and are not yet.
+    pub(crate) model_awaited: bool,
     /// What the language model was asked, and how many questions it was at, at most.
     pub(crate) questions: Vec<String>,
     pub(crate) most_at_once: usize,
@@ -338,6 +340,7 @@ impl Moves {
             awaited: false,
             asked: Vec::new(),
             model_slow: 0,
+            model_awaited: false,
             questions: Vec::new(),
             most_at_once: 0,
             tickets: HashMap::new(),
@@ -414,6 +417,9 @@ impl Generator for Moves {
             return Answer::Awaited;
         }
         let Some(waiting) = self.tickets.get_mut(&ticket) else { return Answer::Awaited };
+        if self.model_awaited && waiting.spent.tokens > 0 {
+            return Answer::Awaited;
+        }
         if waiting.polls > 0 {
             waiting.polls -= 1;
             return Answer::Pending;

@@ -238,6 +238,7 @@ fn a_survivor_that_its_verification_refutes_is_no_success() {
         cost: Cost::default(),
         notes: Vec::new(),
         profiling: None,
+        review: None,
     };
     story.tell(Event::Verified { verification, spent: Spend::default() });
     let observed = story.observations();

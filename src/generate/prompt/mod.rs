@@ -10,6 +10,7 @@ mod environment;
 mod error;
 mod excerpt;
 mod filters;
+mod guidance;
 mod inputs;
 mod lessons;
 mod repair;
@@ -18,6 +19,7 @@ mod view;
 
 pub use budget::estimate_tokens;
 pub use error::PromptError;
+pub use guidance::about_kernels;
 pub use inputs::{CaseStanding, Device, Guidance, Lesson, PromptInputs, Tried};
 pub use lessons::lessons;
 pub use repair::Failure;

@@ -152,6 +152,14 @@ pub(super) fn improved() -> Report {
         candidate: candidate.into(),
     })
     .to_vec();
+    report.generation = Some(GenerationInfo {
+        model: "anthropic:claude-sonnet-4-5".into(),
+        asked: 24,
+        answered: 22,
+        right_at_once: 14,
+        right: 19,
+        repairs: 9,
+    });
     report.budget = BudgetInfo {
         wall_seconds_limit: Some(120.0),
         wall_seconds_spent: 94.3,
@@ -159,6 +167,10 @@ pub(super) fn improved() -> Report {
         gpu_seconds_spent: 71.2,
         evaluations_limit: Some(500),
         evaluations_spent: 203,
+        tokens_limit: Some(500_000),
+        tokens_spent: 263_412,
+        usd_limit: None,
+        usd_spent: 1.2834,
         stopped: Some(
             "the search stopped because 60 results in a row brought no new best (--patience 60)"
                 .into(),
@@ -340,6 +352,7 @@ fn base(name: &str, kind: &str, device: &str) -> Report {
         candidates: vec![],
         trajectory: vec![],
         budget: BudgetInfo::default(),
+        generation: None,
         audit: AuditInfo::default(),
         profile: ProfileInfo::default(),
         warnings: vec![],

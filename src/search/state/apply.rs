@@ -44,8 +44,10 @@ impl State {
                     return Err("a question that was asked already".to_owned());
                 }
                 self.account.debit(estimate);
+                self.repairs += usize::from(matches!(kind, RequestKind::Repair(_)));
             }
             Event::Answered { parent, rung, kind, spent } => {
+                self.rewritten += usize::from(matches!(kind, RequestKind::Rewrite(_)));
                 let open = self.open(parent, *rung, *kind)?;
                 let Pending { debit, .. } = self.requests.remove(open);
                 self.account.correct(&debit.unwrap_or_default(), spent);
@@ -103,9 +105,14 @@ impl State {
         }
     }
 
-    /// Asks for at most `at_most` recipes, and no more than the run may still have candidates.
+    /// Asks for at most `at_most` recipes, and no more than the run may still have candidates; the
+    /// rewrites that may come keep their places.
     fn request(&mut self, parent: CandidateId, rung: Option<usize>, at_most: usize) {
-        let room = self.plan.generation.max_candidates.saturating_sub(self.records.len());
+        let is_rewrite = |record: &&Record| matches!(record.candidate.origin, Move::Rewrite { .. });
+        let rewritten = self.records.iter().filter(is_rewrite).count();
+        let most = self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.most as usize);
+        let taken = self.records.len() + most.saturating_sub(rewritten);
+        let room = self.plan.generation.max_candidates.saturating_sub(taken);
         self.ask(OpenRequest {
             parent,
             rung,
@@ -122,6 +129,16 @@ impl State {
             let request = OpenRequest { parent: parent.clone(), rung, kind, at_most: 1 };
             self.rewrites += u32::from(self.ask(request));
         }
+    }
+
+    /// Whether a candidate that was promoted from `rung` is rewritten in turn: questions are few and
+    /// dear, recipes many and alike. So only past the lowest rung, whose word counts little, and of
+    /// what recipes made only the best.
+    fn is_worth_rewriting(&self, number: usize, rung: usize) -> bool {
+        let lowest = rung == 0 && self.rungs.len() > 1;
+        let rewritten = matches!(self.records[number].candidate.origin, Move::Rewrite { .. });
+        let best = self.rungs[rung].promoted.first();
+        !lowest && (rewritten || best.is_some_and(|place| place.number == number))
     }
 
     /// Sends a rewrite that a gate rejected back, unless that was done often enough. What the clock
@@ -168,10 +185,22 @@ impl State {
         }
         let number = self.records.len();
         self.numbers.insert(candidate.id.clone(), number);
-        let record = Record::new(candidate.clone(), number);
+        let record = Record::new(candidate.clone(), number, self.urgency(candidate));
         self.rungs[0].queue.insert(record.key);
         self.records.push(record);
         Ok(())
+    }
+
+    /// A rewrite was dear and is looked at first; then what recipes make of rewrites, by what those
+    /// were measured at; then everything else in its order.
+    fn urgency(&self, candidate: &Candidate) -> f64 {
+        let is_rewrite = |it: &Candidate| matches!(it.origin, Move::Rewrite { .. });
+        if is_rewrite(candidate) {
+            return f64::INFINITY;
+        }
+        let parent = candidate.parent.as_ref().and_then(|parent| self.record(parent));
+        let rewritten = parent.filter(|parent| is_rewrite(&parent.candidate));
+        rewritten.and_then(Record::place).map_or(0.0, |(_, place)| place.log_ratio.max(0.0))
     }
 
     fn debited(&mut self, id: &CandidateId, rung: usize, estimate: &Spend) -> Result<(), String> {
@@ -296,9 +325,11 @@ impl State {
                     self.step_up(place);
                 }
                 self.request(id.clone(), Some(rung), self.plan.generation.children);
-                let rewrites =
-                    self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.children);
-                self.request_rewrites(id, Some(rung), rewrites);
+                if self.is_worth_rewriting(number, rung) {
+                    let rewrites = self.plan.generation.rewrites;
+                    let children = rewrites.map_or(0, |rewrites| rewrites.children);
+                    self.request_rewrites(id, Some(rung), children);
+                }
             }
             (Decision::Prune { reason }, Standing::Waiting { rung: on }) if on == rung => {
                 if let Some((_, place)) = record.place {

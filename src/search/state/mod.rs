@@ -81,6 +81,9 @@ pub struct State {
     requests: Vec<Pending>,
     /// Rewrites asked for so far, repairs not counted.
     rewrites: u32,
+    /// Those that were answered, whatever with, and times that one was sent back.
+    rewritten: usize,
+    repairs: usize,
     account: Account,
     verifications: Vec<Verification>,
     trajectory: Vec<Trajectory>,
@@ -114,6 +117,8 @@ impl State {
             under_way: VecDeque::new(),
             requests: Vec::new(),
             rewrites: 0,
+            rewritten: 0,
+            repairs: 0,
             account: Account::default(),
             verifications: Vec::new(),
             trajectory: Vec::new(),
@@ -223,6 +228,21 @@ impl State {
     /// Moves that gave no new candidate.
     pub fn discarded(&self) -> usize {
         self.discarded
+    }
+
+    /// Rewrites that a language model was to be asked for, repairs not counted.
+    pub fn rewrites_asked(&self) -> u32 {
+        self.rewrites
+    }
+
+    /// Requests for rewrites that are over, whatever they came to.
+    pub fn rewrites_answered(&self) -> usize {
+        self.rewritten
+    }
+
+    /// Times that a rewrite which a gate had rejected was sent back.
+    pub fn repairs_asked(&self) -> usize {
+        self.repairs
     }
 
     /// Why timings were measured anew, once for each time.

@@ -42,13 +42,14 @@ pub struct Record {
 }
 
 impl Record {
-    pub(super) fn new(candidate: Candidate, number: usize) -> Self {
+    /// In the queue of the lowest rung at `urgency`, the highest first: 0 for most.
+    pub(super) fn new(candidate: Candidate, number: usize, urgency: f64) -> Self {
         Self {
             candidate,
             standing: Standing::Queued { rung: 0 },
             evaluations: Vec::new(),
             place: None,
-            key: Place { log_ratio: 0.0, number },
+            key: Place { log_ratio: urgency, number },
             promotions: 0,
         }
     }

@@ -134,6 +134,7 @@ fn migrator() -> Migrator {
         (1, "runs", include_str!("../../../migrations/sqlite/0001_runs.sql")),
         (2, "ceilings", include_str!("../../../migrations/sqlite/0002_ceilings.sql")),
         (3, "experience", include_str!("../../../migrations/sqlite/0003_experience.sql")),
+        (4, "exchanges", include_str!("../../../migrations/sqlite/0004_exchanges.sql")),
     ];
     let migrations = files.map(|(version, name, sql)| {
         let sql = sqlx::SqlSafeStr::into_sql_str(sql);

@@ -1,0 +1,210 @@
+//! Which language models take part in a run, and on what terms.
+
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use super::common::duration;
+use crate::{
+    engine::{
+        EngineError, ModelChoice, ModelSettings,
+        project::{FILE_NAME, ModelTable},
+    },
+    generate::provider::{self, ProviderSpec},
+    search::Generation,
+};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Language model")]
+pub(super) struct ModelOptions {
+    /// Who rewrites the kernel, besides recipes: anthropic:MODEL, openai:MODEL, openai:MODEL@URL,
+    /// command:'PROGRAM …', folder:PATH (answers are files) or replay:RUN
+    #[arg(long, value_name = "PROVIDER:…", env = "KERNELBRAIN_MODEL")]
+    model: Option<String>,
+    /// Rewrites to ask for at most [default: 24]
+    #[arg(long, value_name = "N")]
+    rewrites: Option<u32>,
+    /// Tokens to spend at most, questions and answers together
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
+    /// US dollars to spend at most; needs the model's price in kernelbrain.toml
+    #[arg(long, value_name = "X")]
+    usd: Option<f64>,
+    /// What may make candidates, where a model is named
+    #[arg(long, value_name = "WHAT", default_value = "both")]
+    moves: Moves,
+    /// Who reads the winner before it is reported, named as for --model
+    #[arg(long, value_name = "PROVIDER:…", env = "KERNELBRAIN_REVIEW_MODEL")]
+    review_model: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Moves {
+    /// Recipes and the model
+    Both,
+    /// The model alone
+    Rewrites,
+}
+
+impl ModelOptions {
+    /// Who takes part; `None` where nobody was named. `table` is the configuration's.
+    pub(super) fn choice(&self, table: &ModelTable) -> Result<Option<ModelChoice>, EngineError> {
+        let spec = match (&self.model, &table.name) {
+            (Some(named), _) => Some(parse(named)?),
+            (None, Some(configured)) => Some(configured_spec(configured)?),
+            (None, None) => None,
+        };
+        let reviewer = match (&self.review_model, &table.review) {
+            (Some(named), _) => Some(parse(named)?),
+            (None, Some(configured)) => Some(configured_spec(configured)?),
+            (None, None) => None,
+        };
+        if spec.is_none() {
+            self.refuse_without_model()?;
+        }
+        if spec.is_none() && reviewer.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(ModelChoice { spec, reviewer, settings: settings(table)? }))
+    }
+
+    /// What makes no sense without a model was meant for one.
+    fn refuse_without_model(&self) -> Result<(), EngineError> {
+        let given = [
+            ("--rewrites", self.rewrites.is_some()),
+            ("--tokens", self.tokens.is_some()),
+            ("--usd", self.usd.is_some()),
+            ("--moves rewrites", self.moves == Moves::Rewrites),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((option, _)) => Err(EngineError::Usage(format!(
+                "{option} needs a language model: name one with --model"
+            ))),
+        }
+    }
+
+    /// `generation` with what is asked of the model.
+    pub(super) fn generation(
+        &self,
+        mut generation: Generation,
+        choice: Option<&ModelChoice>,
+        table: &ModelTable,
+    ) -> Generation {
+        if choice.is_none_or(|choice| choice.spec.is_none()) {
+            return generation;
+        }
+        let mut rewrites = table.rewrites.unwrap_or_default();
+        rewrites.most = self.rewrites.unwrap_or(rewrites.most);
+        generation.rewrites = (rewrites.most > 0).then_some(rewrites);
+        if self.moves == Moves::Rewrites {
+            (generation.seeds, generation.children) = (0, 0);
+        }
+        generation
+    }
+
+    /// Limits of tokens and of money.
+    ///
+    /// # Errors
+    /// The money cannot be counted, or the amount is none.
+    pub(super) fn limits(
+        &self,
+        choice: Option<&ModelChoice>,
+        table: &ModelTable,
+    ) -> Result<(Option<u64>, Option<f64>), EngineError> {
+        let usd = self.usd.or(table.usd);
+        let Some(limit) = usd else { return Ok((self.tokens.or(table.tokens), None)) };
+        if !(limit.is_finite() && limit >= 0.0) {
+            let text = "--usd (model.usd) must be an amount of US dollars, 0 or more";
+            return Err(EngineError::Usage(text.into()));
+        }
+        if let Some(choice) = choice {
+            choice.price_is_known()?;
+        }
+        Ok((self.tokens.or(table.tokens), usd))
+    }
+}
+
+fn parse(named: &str) -> Result<ProviderSpec, EngineError> {
+    ProviderSpec::parse(named).map_err(|error| EngineError::Usage(error.to_string()))
+}
+
+/// A configuration may come with somebody's checkout: it must not start programs here, nor have
+/// sources and keys sent to addresses of its choice.
+fn configured_spec(named: &str) -> Result<ProviderSpec, EngineError> {
+    let spec = parse(named)?;
+    let trusted = match &spec {
+        ProviderSpec::Anthropic { base, .. } | ProviderSpec::OpenAi { base, .. } => base.is_none(),
+        ProviderSpec::Command { .. } => false,
+        ProviderSpec::Folder { .. } | ProviderSpec::Replay { .. } => true,
+    };
+    if trusted {
+        return Ok(spec);
+    }
+    Err(EngineError::Usage(format!(
+        "{FILE_NAME} names {spec} as a model, but files that come with a checkout may neither start \
+         programs nor say where to send sources: name it with --model or KERNELBRAIN_MODEL"
+    )))
+}
+
+fn settings(table: &ModelTable) -> Result<ModelSettings, EngineError> {
+    let mut limits = provider::Limits::default();
+    if let Some(text) = &table.time_out {
+        limits.time_out = duration(text).map_err(|error| {
+            EngineError::Usage(format!("{FILE_NAME}: model.time_out = \"{text}\": {error}"))
+        })?;
+    }
+    if let Some(tokens) = table.output_tokens {
+        limits.output_tokens = tokens;
+    }
+    if let Some(at_once) = table.concurrency {
+        limits.concurrency = NonZeroUsize::new(at_once).ok_or_else(|| {
+            EngineError::Usage(format!("{FILE_NAME}: model.concurrency must be at least 1"))
+        })?;
+    }
+    let folder = |path: &Option<PathBuf>| path.clone();
+    Ok(ModelSettings {
+        limits,
+        prices: table.prices.clone(),
+        key_file: folder(&table.key_file),
+        plain_http: table.plain_http,
+        tasks: folder(&table.tasks),
+        templates: folder(&table.templates),
+        prompt_tokens: table.prompt_tokens.unwrap_or(ModelSettings::default().prompt_tokens),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Rewrites;
+
+    fn table(text: &str) -> ModelTable {
+        toml::from_str(text).expect("a table")
+    }
+
+    #[test]
+    fn a_configuration_names_models_but_neither_programs_nor_addresses() {
+        assert!(configured_spec("anthropic:claude-sonnet-4-5").is_ok());
+        assert!(configured_spec("folder:prompts").is_ok());
+        for named in ["command:curl evil.example", "openai:x@https://evil.example/v1"] {
+            let error = configured_spec(named).expect_err("not from a file").to_string();
+            assert!(error.contains("name it with --model or KERNELBRAIN_MODEL"), "{error}");
+        }
+    }
+
+    #[test]
+    fn terms_are_read_from_the_table() {
+        let table = table(
+            "time_out = \"5m\"\noutput_tokens = 9000\nprompt_tokens = 20000\n\
+             rewrites = { seeds = 3, most = 10 }\n[prices]\n\"openai:gpt-5*\" = { input = 1, output = 10 }\n",
+        );
+        let settings = settings(&table).expect("they fit");
+        assert_eq!(settings.limits.time_out.as_secs(), 300);
+        assert_eq!((settings.limits.output_tokens, settings.prompt_tokens), (9000, 20000));
+        assert!(settings.prices.price("openai", "gpt-5-mini").is_some());
+        let rewrites = table.rewrites.expect("given");
+        assert_eq!(
+            (rewrites.seeds, rewrites.most, rewrites.repairs),
+            (3, 10, Rewrites::default().repairs)
+        );
+    }
+}
