@@ -127,10 +127,9 @@ pub struct ModelTable {
 impl ModelTable {
     /// With its paths below `folder`.
     fn below(mut self, folder: &Path) -> Self {
-        for path in [&mut self.key_file, &mut self.tasks, &mut self.templates] {
-            if let Some(path) = path {
-                *path = folder.join(&path);
-            }
+        for path in [&mut self.key_file, &mut self.tasks, &mut self.templates].into_iter().flatten()
+        {
+            *path = folder.join(&path);
         }
         self
     }
