@@ -11,12 +11,12 @@ use super::{
 use crate::{
     generate::{
         answer::{self, AnswerTarget},
-        conversation::{Conversation, Usage},
+        conversation::{Conversation, Role, Usage},
         prompt::{Failure, Prompter},
         provider::{Provider, Reply},
         recipe::Context,
     },
-    kernel::{Candidate, CandidateId, Move, Spend},
+    kernel::{Candidate, CandidateId, Move},
     search::ports::Proposal,
     store::ExchangeStore,
 };
@@ -72,14 +72,13 @@ impl House {
                 Ok(Reply::Awaited) => return Step::Awaited(exchange),
                 Ok(Reply::Answer(answer)) => answer,
                 Err(error) => {
-                    let spent = error.usage.map(|usage| self.spend(&usage)).unwrap_or_default();
-                    add(&mut exchange.said.spent, &spent);
+                    self.pay(&mut exchange, error.usage.as_ref());
                     let trouble = error.to_string();
                     exchange.said.trouble = Some(trouble.clone());
                     return self.end(exchange, Err(trouble)).await;
                 }
             };
-            add(&mut exchange.said.spent, &self.spend(&answer.usage));
+            self.pay(&mut exchange, Some(&answer.usage));
             exchange.said.answer = Some(answer.text.clone());
             let target = AnswerTarget {
                 source: &subject.source,
@@ -124,8 +123,6 @@ impl House {
             .map_err(|error| error.to_string())?;
         let estimate = self.tariff.forecast(&next);
         self.purse.take(&estimate).map_err(|reason| format!("{error} {reason}"))?;
-        // What it costs is added up in the exchange, and settled with the request.
-        self.purse.settle(&estimate, &Spend::default());
         said.conversation = next;
         said.answer = None;
         said.repairs += 1;
@@ -146,28 +143,30 @@ impl House {
         self.store.keep_exchange(&self.run, &kept).await.map_err(|error| error.to_string())
     }
 
-    fn spend(&self, usage: &Usage) -> Spend {
-        self.tariff.spend(usage)
+    /// Puts what the last question did cost in the place of what it could have.
+    fn pay(&self, exchange: &mut Exchange, usage: Option<&Usage>) {
+        let estimate = self.tariff.forecast(&exchange.said.conversation);
+        let actual = usage.map(|usage| self.tariff.spend(usage)).unwrap_or_default();
+        self.purse.settle(&estimate, &actual);
+        exchange.said.spent.tokens += actual.tokens;
+        exchange.said.spent.usd += actual.usd;
     }
 }
 
 /// An answer without the question, which some programs repeat before they answer: what stands in the
 /// question as an example is no answer.
 fn without_echo<'a>(answer: &'a str, conversation: &Conversation) -> Cow<'a, str> {
-    let last = conversation.messages.last().map_or("", |message| message.text.trim());
     let whole = conversation.to_markdown();
+    let asked = conversation.messages.iter().filter(|message| message.role == Role::User);
+    let mut parts = vec![whole.trim(), conversation.system.trim()];
+    parts.extend(asked.map(|message| message.text.trim()));
     let mut said = Cow::Borrowed(answer);
-    for question in [whole.trim(), conversation.system.trim(), last] {
+    for question in parts {
         if !question.is_empty() && said.contains(question) {
             said = Cow::Owned(said.replace(question, ""));
         }
     }
     said
-}
-
-fn add(spent: &mut Spend, more: &Spend) {
-    spent.tokens += more.tokens;
-    spent.usd += more.usd;
 }
 
 /// What is to be proposed to the search.

@@ -80,3 +80,6 @@ impl Generator for MovesGenerator {
         self.model.as_mut().map(ModelGenerator::take_warnings).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests;

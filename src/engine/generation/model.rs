@@ -184,7 +184,14 @@ impl ModelGenerator {
         let exchange = match self.exchanges.get(&key) {
             // Of an earlier session: the same question again, or its result.
             Some(known) => known.clone(),
-            None => self.begin(key, request),
+            None => {
+                let exchange = self.begin(key, request);
+                if exchange.said.result.is_none() {
+                    let question = &exchange.said.conversation;
+                    self.house.purse.hold(&self.house.tariff.forecast(question));
+                }
+                exchange
+            }
         };
         let exemplar = self.parts.library.get(&exchange.said.task).map(|it| it.exemplar.clone());
         let subject = Subject { source: Arc::clone(&parent.source), exemplar };

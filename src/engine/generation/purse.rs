@@ -1,5 +1,6 @@
-//! What questions within a request may cost. The search debits each request by the estimate of one
-//! question; an answer that cannot be read is asked for again without the search, from this purse.
+//! Tokens and money, as far as questions within a request need to know. The search debits a request by
+//! what its first question can cost; an answer that cannot be read is asked for again without the search,
+//! from this purse.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,14 +23,20 @@ impl Purse {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what a question is expected to cost, if there is enough.
-    pub(super) fn take(&self, estimate: &Spend) -> Result<(), String> {
+    /// Takes what a question can cost that the search has debited itself.
+    pub(super) fn hold(&self, estimate: &Spend) {
         let mut spent = self.spent();
-        match self.limits.forbids_question(&spent, estimate) {
+        spent.tokens += estimate.tokens;
+        spent.usd += estimate.usd;
+    }
+
+    /// Takes what a question can cost, if there is enough.
+    pub(super) fn take(&self, estimate: &Spend) -> Result<(), String> {
+        let forbidden = self.limits.forbids_question(&self.spent(), estimate);
+        match forbidden {
             Some(limit) => Err(format!("the budget of {limit} does not allow another question")),
             None => {
-                spent.tokens += estimate.tokens;
-                spent.usd += estimate.usd;
+                self.hold(estimate);
                 Ok(())
             }
         }
@@ -59,8 +66,9 @@ mod tests {
         let refused = purse.take(&question(200, 0.0)).unwrap_err();
         assert_eq!(refused, "the budget of tokens does not allow another question");
         purse.settle(&question(600, 0.2), &question(100, 0.8));
+        purse.hold(&question(0, 0.0));
         let refused = purse.clone().take(&question(200, 0.2)).unwrap_err();
         assert_eq!(refused, "the budget of money does not allow another question");
-        purse.take(&question(600, 0.1)).unwrap();
+        purse.take(&question(600, 0.05)).unwrap();
     }
 }

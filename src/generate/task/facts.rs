@@ -21,6 +21,8 @@ pub enum Fact {
     Dot,
     /// `tl.sum`, `tl.max`, `tl.reduce` and such.
     Reduction,
+    /// Products of different values that are added up, without `tl.dot`.
+    Product,
     /// An exponential.
     Exponential,
     /// A division, a remainder or a square root in a kernel.
@@ -118,6 +120,9 @@ fn in_kernel(source: &Source, kernel: Function<'_>, facts: &mut BTreeSet<Fact>) 
                 facts.extend(persistent.then_some(Fact::Persistent));
                 loops.push(node);
             }
+            "augmented_assignment" if adds_products(source, node) => {
+                facts.insert(Fact::Product);
+            }
             "binary_operator" | "augmented_assignment" => {
                 match node.child_by_field_name("operator").map_or("", |it| it.kind()) {
                     "/" | "/=" => facts.extend([Fact::Division]),
@@ -129,6 +134,27 @@ fn in_kernel(source: &Source, kernel: Function<'_>, facts: &mut BTreeSet<Fact>) 
             _ => {}
         }
     }
+}
+
+/// Whether `acc += …` has a product of different values in it.
+fn adds_products(source: &Source, node: Node<'_>) -> bool {
+    let adds = node.child_by_field_name("operator").is_some_and(|it| it.kind() == "+=");
+    adds && node.child_by_field_name("right").is_some_and(|right| has_product(source, right))
+}
+
+/// Whether an expression multiplies two different values: not a square, nor a value by a constant.
+fn has_product(source: &Source, expression: Node<'_>) -> bool {
+    descendants(expression).any(|node| {
+        let side = |field| node.child_by_field_name(field);
+        let number = |it: Node<'_>| matches!(it.kind(), "integer" | "float");
+        let times = side("operator").is_some_and(|it| it.kind() == "*");
+        let (Some(left), Some(right)) = (side("left"), side("right")) else { return false };
+        node.kind() == "binary_operator"
+            && times
+            && !number(left)
+            && !number(right)
+            && source.slice(left) != source.slice(right)
+    })
 }
 
 fn in_call(source: &Source, call: Node<'_>, facts: &mut BTreeSet<Fact>) {
@@ -146,6 +172,9 @@ fn in_call(source: &Source, call: Node<'_>, facts: &mut BTreeSet<Fact>) {
         _ => None,
     };
     facts.extend(fact);
+    if name == "sum" && of_language && has_product(source, call) {
+        facts.insert(Fact::Product);
+    }
     for keyword in keywords(source, call) {
         match keyword.name {
             "mask" => facts.extend([Fact::Mask]),

@@ -15,7 +15,7 @@ fn the_syntax_decides() {
         ("row-on-chip", true, false),
         ("grouped-order", false, true),
         ("operand-precision", false, true),
-        ("product-on-tensor-cores", true, false),
+        ("product-on-tensor-cores", false, false),
         ("fuse-kernels", false, true),
         ("persistent-tiles", true, false),
         ("tensor-descriptors", false, false),

@@ -95,3 +95,19 @@ fn facts_are_read_from_the_syntax() {
     }
     assert!(!facts.has(Fact::SeveralPasses));
 }
+
+#[test]
+fn products_that_are_added_up_are_told_from_squares_and_scalings() {
+    let has_product = |body: &str| {
+        let source = format!(
+            "import triton\nimport triton.language as tl\n\n@triton.jit\ndef kernel(x, w, n):\n{body}"
+        );
+        Facts::of(&Source::parse(source).unwrap()).has(Fact::Product)
+    };
+    assert!(has_product("    acc += w[:, None] * x[None, :]\n"));
+    assert!(has_product("    acc += tl.sum(w * x[None, :], axis=1)\n"));
+    assert!(has_product("    y = tl.sum(w.to(tl.float32) * x)\n"));
+    for other in ["acc += x * x", "acc += 2.0 * x", "y = x * w", "acc += tl.sum(x)"] {
+        assert!(!has_product(&format!("    {other}\n")), "{other}");
+    }
+}
