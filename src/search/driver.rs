@@ -146,6 +146,40 @@ impl Session<'_> {
             })
             .collect();
         loop {
+            self.search().await?;
+            if self.recorder.state.verification_presses(self.recorder.unrecorded()) {
+                self.abandon().await?;
+                return self.verify_survivors().await;
+            }
+            let awaited = self.requests.awaited(&self.recorder);
+            if awaited > 0 {
+                let reason = format!(
+                    "nothing left to do until {awaited} request{} for candidates {} answered",
+                    if awaited == 1 { "" } else { "s" },
+                    if awaited == 1 { "is" } else { "are" },
+                );
+                return Ok(Outcome::Parked { reason });
+            }
+            let verified = self.verify_survivors().await?;
+            // Whoever stood behind a survivor that was refuted has a chance now, and a rewrite goes
+            // back to its author.
+            let refuted = matches!(verified, Outcome::NoImprovement { .. });
+            if refuted && self.second_chance().await? {
+                continue;
+            }
+            if refuted {
+                self.close().await?;
+                return self.verify_survivors().await;
+            }
+            self.close().await?;
+            return Ok(verified);
+        }
+    }
+
+    /// Makes, evaluates and promotes candidates until nothing is left to do, or a verification
+    /// presses.
+    async fn search(&mut self) -> Result<(), SearchError> {
+        loop {
             if self.stop.requested() {
                 return self.interrupted().await;
             }
@@ -153,8 +187,7 @@ impl Session<'_> {
                 continue;
             }
             if self.recorder.state.verification_presses(self.recorder.unrecorded()) {
-                self.abandon().await?;
-                return self.verify_survivors().await;
+                return Ok(());
             }
             self.requests.advance(&mut self.recorder, self.generator).await?;
             if self.decide_when_drained().await? {
@@ -168,28 +201,21 @@ impl Session<'_> {
                 self.await_evaluation().await?;
             } else if self.requests.pending(&self.recorder) {
                 tokio::time::sleep(POLL).await;
-            } else {
+            } else if self.requests.awaited(&self.recorder) > 0 || !self.second_chance().await? {
                 // While answers are awaited others may still come to be better.
-                let chance = match self.requests.awaited(&self.recorder) {
-                    0 => promotion::second_chance(self.recorder.state, self.scheduler),
-                    _ => Vec::new(),
-                };
-                if !self.carry(chance).await? {
-                    break;
-                }
+                return Ok(());
             }
         }
-        let awaited = self.requests.awaited(&self.recorder);
-        if awaited > 0 {
-            let reason = format!(
-                "nothing left to do until {awaited} request{} for candidates {} answered",
-                if awaited == 1 { "" } else { "s" },
-                if awaited == 1 { "is" } else { "are" },
-            );
-            return Ok(Outcome::Parked { reason });
+    }
+
+    /// Promotes one more where no survivor is left that is faster than the baseline; whether there
+    /// is more to do.
+    async fn second_chance(&mut self) -> Result<bool, SearchError> {
+        if !self.requests.unasked(&self.recorder).is_empty() {
+            return Ok(true);
         }
-        self.close().await?;
-        self.verify_survivors().await
+        let chance = promotion::second_chance(self.recorder.state, self.scheduler);
+        self.carry(chance).await
     }
 
     /// Gives up what is under way, and whatever waits for it.

@@ -1,6 +1,6 @@
 //! Which decisions are due. A pure function of the state, so that a resumed run finds the same.
 
-use super::{Decision, Event, Place, Promotion, Scheduler, State};
+use super::{Decision, Event, Place, Promotion, Scheduler, Standing, State};
 
 /// Decisions due while more results may come: prunings of results that can never go on, and
 /// promotions.
@@ -45,7 +45,12 @@ pub(super) fn due_when_drained(
 /// do not cost those behind them their chance. As many beyond the quota as survivors would be
 /// verified.
 pub(super) fn second_chance(state: &State, scheduler: &dyn Scheduler) -> Vec<Event> {
-    if state.survivors().iter().any(|place| place.log_ratio > 0.0) {
+    let stands = |place: &&Place| {
+        !matches!(state.numbered(place.number).standing(), Standing::Refuted { .. })
+    };
+    if state.survivors().iter().filter(stands).any(|place| place.log_ratio > 0.0)
+        || state.verifications().len() >= state.plan().max_verifications
+    {
         return Vec::new();
     }
     let chance = (0..state.plan().ladder.top()).rev().find_map(|rung| {

@@ -126,6 +126,18 @@ impl Requests {
         Ok(declined)
     }
 
+    /// Open requests that the run still has use for and nobody was asked yet in this session.
+    pub(super) fn unasked(&self, recorder: &Recorder<'_>) -> Vec<OpenRequest> {
+        if !wanted(recorder) {
+            return Vec::new();
+        }
+        let is_new = |open: &&OpenRequest| {
+            let asked = self.tickets.iter().any(|it| it.request == **open);
+            !asked && question(recorder.state, open).is_some()
+        };
+        recorder.state.requests().filter(is_new).cloned().collect()
+    }
+
     /// Questions that a language model is at.
     fn in_flight(&self) -> usize {
         self.tickets.iter().filter(|it| it.request.kind.asks_a_model() && !it.awaited).count()

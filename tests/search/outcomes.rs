@@ -202,3 +202,16 @@ fn a_search_can_run_on_any_thread() {
     fn is_send<T: Send>(_: &T) {}
     is_send(&Run::new(1, 0, 1, 1).go());
 }
+
+#[tokio::test]
+async fn whoever_stood_behind_a_refuted_survivor_is_measured_and_verified() {
+    let run = || Run::new(6, 0, 3, 4).with(|run| run.lab.nature.gain = (0.1, 0.9));
+    let undisturbed = run().go().await;
+    let winner = undisturbed.winner().to_owned();
+    let refuted = vec![winner.clone()];
+    assert_eq!(undisturbed.funnel()[2].0, 1, "nobody else got to the top");
+    let ran = run().with(|run| run.lab.nature.refuted = refuted).go().await;
+    assert!(matches!(ran.outcome(), Outcome::Improved { .. }), "{}", ran.reason());
+    assert_ne!(ran.winner(), winner);
+    assert_eq!(ran.lab.verified.len(), 2, "{:?}", ran.lab.verified);
+}

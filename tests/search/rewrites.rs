@@ -229,3 +229,24 @@ async fn questions_are_for_rewrites_and_for_the_best_of_the_recipes() {
     let promoted = ran.funnel()[1].0 + ran.funnel()[2].0;
     assert!((1..promoted / 2).contains(&of_recipes.count()), "{:?}", ran.moves.questions);
 }
+
+#[tokio::test]
+async fn what_the_verification_finds_wrong_goes_back_too() {
+    let ran = Run::new(0, 0, 2, 2)
+        .with(|run| {
+            run.plan.generation.seeds = 0;
+            run.plan.generation.rewrites =
+                Some(Rewrites { seeds: 1, children: 0, ..Rewrites::default() });
+            run.lab.nature.gain = (0.1, 0.9);
+            run.lab.nature.rejected = vec![0.0; 3];
+            run.lab.nature.refuted = vec!["baseline rewritten 0".to_owned()];
+            run.lab.nature.refuted_by = Gate::Correctness;
+        })
+        .go()
+        .await;
+    assert_eq!(
+        ran.moves.questions,
+        ["baseline 0, 0 tried", "baseline rewritten 0: correctness: 1.01x is within the noise"]
+    );
+    assert_eq!(ran.winner(), "1 baseline rewritten 0");
+}

@@ -73,6 +73,8 @@ pub(crate) struct Nature {
     pub(crate) broken_baseline: bool,
     /// Sources whose verification fails.
     pub(crate) refuted: Vec<String>,
+    /// The gate that refutes them.
+    pub(crate) refuted_by: Gate,
     /// Every verification fails.
     pub(crate) all_refuted: bool,
     /// Sources that end so are rejected by this gate.
@@ -92,6 +94,7 @@ impl Default for Nature {
             rejected: vec![0.25, 0.1, 0.0],
             broken_baseline: false,
             refuted: Vec::new(),
+            refuted_by: Gate::Performance,
             all_refuted: false,
             flawed: None,
             profiled_on: None,
@@ -280,7 +283,7 @@ impl Evaluator for Lab {
         Ok(Verification {
             candidate: candidate.id.clone(),
             verdict: if refuted {
-                Verdict::Rejected(Rejection::new(Gate::Performance, "1.01x is within the noise"))
+                Verdict::Rejected(Rejection::new(self.nature.refuted_by, "1.01x is within the noise"))
             } else {
                 Verdict::Accepted
             },

@@ -16,7 +16,7 @@ use crate::{
         provider::{Provider, Reply},
         recipe::Context,
     },
-    kernel::{Candidate, CandidateId, Move},
+    kernel::{CandidateId, Move},
     search::ports::Proposal,
     store::ExchangeStore,
 };
@@ -170,9 +170,9 @@ fn without_echo<'a>(answer: &'a str, conversation: &Conversation) -> Cow<'a, str
 }
 
 /// What is to be proposed to the search.
-pub(super) fn proposed(parent: &Candidate, exchange: &Exchange) -> Proposal {
+pub(super) fn proposed(parent: &CandidateId, exchange: &Exchange) -> Proposal {
     Proposal {
-        parent: parent.id.clone(),
+        parent: parent.clone(),
         origin: Move::Rewrite { task: exchange.said.task.clone(), repairs: exchange.said.repairs },
         source: match &exchange.said.result {
             Some(Ok(rewritten)) => Ok(rewritten.source.clone()),

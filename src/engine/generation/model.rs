@@ -71,7 +71,8 @@ pub(in crate::engine) struct ModelGenerator {
 
 /// A request that is not answered.
 struct Question {
-    parent: Candidate,
+    /// What a candidate is a change of; of a repair the parent of what was rejected.
+    parent: CandidateId,
     subject: Subject,
     state: Arc<Mutex<Option<Step>>>,
     asked: Instant,
@@ -168,18 +169,20 @@ impl ModelGenerator {
 
     pub(super) fn submit(&mut self, ticket: Ticket, request: Request) {
         let Some(key) = key(&request) else { return };
-        let parent = match &request {
+        let (parent, source) = match &request {
             Request::Rewrite { parent, evaluation, .. } => {
                 if parent.parent.is_none() {
                     self.know_baseline(parent, evaluation);
                 } else {
                     self.note_profile(&parent.id, evaluation);
                 }
-                parent.clone()
+                (parent.id.clone(), Arc::clone(&parent.source))
             }
-            Request::Repair { rejected, .. } => rejected.clone(),
-            Request::Seeds { baseline, .. } => baseline.clone(),
-            Request::Children { parent, .. } => parent.clone(),
+            Request::Repair { rejected, .. } => {
+                let parent = rejected.parent.as_ref().unwrap_or(&rejected.id).clone();
+                (parent, Arc::clone(&rejected.source))
+            }
+            Request::Seeds { .. } | Request::Children { .. } => return,
         };
         let exchange = match self.exchanges.get(&key) {
             // Of an earlier session: the same question again, or its result.
@@ -194,7 +197,7 @@ impl ModelGenerator {
             }
         };
         let exemplar = self.parts.library.get(&exchange.said.task).map(|it| it.exemplar.clone());
-        let subject = Subject { source: Arc::clone(&parent.source), exemplar };
+        let subject = Subject { source, exemplar };
         let state = Arc::new(Mutex::new(None));
         let question = Question { parent, subject, state, asked: Instant::now(), awaited: false };
         self.ask(exchange, &question);

@@ -37,7 +37,12 @@ impl State {
         match event {
             Event::BaselineMeasured { evaluation } => self.baseline_measured(evaluation),
             Event::CandidateAdded { candidate } => self.added(candidate)?,
-            Event::MoveDiscarded { .. } => self.discarded += 1,
+            Event::MoveDiscarded { text, reason, .. } => {
+                self.discarded += 1;
+                if text.starts_with("rewrite") && !self.unused_rewrites.contains(reason) {
+                    self.unused_rewrites.push(reason.clone());
+                }
+            }
             Event::Asked { parent, rung, kind, estimate } => {
                 let open = self.open(parent, *rung, *kind)?;
                 if self.requests[open].debit.replace(*estimate).is_some() {
@@ -47,7 +52,9 @@ impl State {
                 self.repairs += usize::from(matches!(kind, RequestKind::Repair(_)));
             }
             Event::Answered { parent, rung, kind, spent } => {
-                self.rewritten += usize::from(matches!(kind, RequestKind::Rewrite(_)));
+                // What was not answered cost nothing.
+                let answered = spent.tokens > 0 && matches!(kind, RequestKind::Rewrite(_));
+                self.rewritten += usize::from(answered);
                 let open = self.open(parent, *rung, *kind)?;
                 let Pending { debit, .. } = self.requests.remove(open);
                 self.account.correct(&debit.unwrap_or_default(), spent);
@@ -366,6 +373,7 @@ impl State {
         self.account.pass(spent.wall_seconds);
         if let Verdict::Rejected(rejection) = &verification.verdict {
             self.records[number].standing = Standing::Refuted { rejection: rejection.clone() };
+            self.request_repair(number, self.rungs.len(), rejection);
         }
         self.verifications.push(verification.clone());
         Ok(())

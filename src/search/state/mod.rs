@@ -84,6 +84,8 @@ pub struct State {
     /// Those that were answered, whatever with, and times that one was sent back.
     rewritten: usize,
     repairs: usize,
+    /// Why answers gave no candidate, each reason once.
+    unused_rewrites: Vec<String>,
     account: Account,
     verifications: Vec<Verification>,
     trajectory: Vec<Trajectory>,
@@ -119,6 +121,7 @@ impl State {
             rewrites: 0,
             rewritten: 0,
             repairs: 0,
+            unused_rewrites: Vec::new(),
             account: Account::default(),
             verifications: Vec::new(),
             trajectory: Vec::new(),
@@ -235,7 +238,22 @@ impl State {
         self.rewrites
     }
 
-    /// Requests for rewrites that are over, whatever they came to.
+    /// Why answers of the language model gave no candidate, each reason once.
+    pub fn unused_rewrites(&self) -> &[String] {
+        &self.unused_rewrites
+    }
+
+    /// What is spent without the debits of questions that are not answered.
+    pub fn settled_spend(&self) -> Spend {
+        let mut spent = self.spend();
+        for debit in self.requests.iter().filter_map(|pending| pending.debit) {
+            spent.tokens = spent.tokens.saturating_sub(debit.tokens);
+            spent.usd = (spent.usd - debit.usd).max(0.0);
+        }
+        spent
+    }
+
+    /// Rewrites that were answered, whatever they came to.
     pub fn rewrites_answered(&self) -> usize {
         self.rewritten
     }
