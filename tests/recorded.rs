@@ -72,7 +72,8 @@ struct Rewritten {
 fn recordings() -> Vec<(PathBuf, Recording)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> = paths.filter(|it| it.extension().is_some_and(|it| it == "gz")).collect();
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|it| it.extension().is_some_and(|it| it == "gz")).collect();
     paths.sort();
     assert!(!paths.is_empty(), "there are recordings");
     let read = |path: PathBuf| {
@@ -108,14 +109,16 @@ impl Recording {
 fn what_a_model_said_is_read_as_it_was() {
     for (path, recording) in recordings() {
         let library = Library::embedded().unwrap();
-        let kind = if recording.environment["kind"] == "cpu" { DeviceKind::Cpu } else { DeviceKind::Cuda };
+        let kind =
+            if recording.environment["kind"] == "cpu" { DeviceKind::Cpu } else { DeviceKind::Cuda };
         let context = Context {
             editable: recording.target.editable.clone(),
             ..Context::new(kind).with_contract(&recording.plan.contract)
         };
         let mut read = 0;
         for exchange in &recording.exchanges {
-            let (Some(answer), Some(Ok(rewritten))) = (&exchange.said.answer, &exchange.said.result)
+            let (Some(answer), Some(Ok(rewritten))) =
+                (&exchange.said.answer, &exchange.said.result)
             else {
                 continue;
             };
@@ -162,9 +165,12 @@ async fn the_search_finds_again_what_it_found() {
             stop: Stop::never(),
         };
         let outcome = search.run(world).await.unwrap();
-        let same_kind = std::mem::discriminant(&outcome) == std::mem::discriminant(&recording.outcome);
+        let same_kind =
+            std::mem::discriminant(&outcome) == std::mem::discriminant(&recording.outcome);
         assert!(same_kind, "{}: {outcome:?}", path.display());
-        if let (Outcome::Improved { best: again }, Outcome::Improved { best }) = (&outcome, &recording.outcome) {
+        if let (Outcome::Improved { best: again }, Outcome::Improved { best }) =
+            (&outcome, &recording.outcome)
+        {
             assert_eq!(again, best, "{}", path.display());
         }
         let rewrites = search.state().rewrites_answered();
@@ -187,7 +193,10 @@ impl Lab {
             match event {
                 Event::BaselineMeasured { evaluation } => baseline = Some(evaluation.clone()),
                 Event::Evaluated { evaluation, .. } => {
-                    known.insert((evaluation.candidate.clone(), evaluation.rung), evaluation.clone());
+                    known.insert(
+                        (evaluation.candidate.clone(), evaluation.rung),
+                        evaluation.clone(),
+                    );
                 }
                 Event::Verified { verification, .. } => {
                     verified.insert(verification.candidate.clone(), verification.clone());
@@ -292,7 +301,8 @@ impl Moves {
 impl Generator for Moves {
     fn submit(&mut self, request: Request) -> Ticket {
         let none = (Vec::new(), Spend::default());
-        let recipes = |key: Key| (self.recipes.get(&key).cloned().unwrap_or_default(), Spend::default());
+        let recipes =
+            |key: Key| (self.recipes.get(&key).cloned().unwrap_or_default(), Spend::default());
         let answer = match request {
             Request::Seeds { baseline, .. } => recipes((baseline.id, None, RequestKind::Recipes)),
             Request::Children { parent, evaluation, .. } => {

@@ -34,6 +34,9 @@ pub(super) struct ModelOptions {
     /// Who reads the winner before it is reported, named as for --model
     #[arg(long, value_name = "PROVIDER:…", env = "KERNELBRAIN_REVIEW_MODEL")]
     review_model: Option<String>,
+    /// End a parked run with what it has: no answer is waited for any more
+    #[arg(long)]
+    pub(super) finish: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -63,7 +66,7 @@ impl ModelOptions {
         if spec.is_none() && reviewer.is_none() {
             return Ok(None);
         }
-        Ok(Some(ModelChoice { spec, reviewer, settings: settings(table)? }))
+        Ok(Some(ModelChoice { spec, reviewer, settings: settings(table)?, finish: self.finish }))
     }
 
     /// What makes no sense without a model was meant for one.
@@ -104,10 +107,9 @@ impl ModelOptions {
     /// Limits of tokens and of money.
     ///
     /// # Errors
-    /// The money cannot be counted, or the amount is none.
+    /// The amount of money is none.
     pub(super) fn limits(
         &self,
-        choice: Option<&ModelChoice>,
         table: &ModelTable,
     ) -> Result<(Option<u64>, Option<f64>), EngineError> {
         let usd = self.usd.or(table.usd);
@@ -116,10 +118,26 @@ impl ModelOptions {
             let text = "--usd (model.usd) must be an amount of US dollars, 0 or more";
             return Err(EngineError::Usage(text.into()));
         }
-        if let Some(choice) = choice {
-            choice.price_is_known()?;
-        }
         Ok((self.tokens.or(table.tokens), usd))
+    }
+}
+
+/// Replaces the names of models on a command line by what may be shown of them: people put keys into
+/// the arguments of programs.
+pub(super) fn hide_arguments(words: &mut [String]) {
+    const OPTIONS: [&str; 2] = ["--model", "--review-model"];
+    let shown = |named: &str| ProviderSpec::parse(named).map(|spec| spec.to_string()).ok();
+    for at in 0..words.len() {
+        if OPTIONS.contains(&words[at].as_str()) {
+            if let Some(shown) = words.get(at + 1).and_then(|named| shown(named)) {
+                words[at + 1] = shown;
+            }
+        } else if let Some((option, named)) = words[at].split_once('=')
+            && OPTIONS.contains(&option)
+            && let Some(shown) = shown(named)
+        {
+            words[at] = format!("{option}={shown}");
+        }
     }
 }
 
@@ -189,6 +207,25 @@ mod tests {
             let error = configured_spec(named).expect_err("not from a file").to_string();
             assert!(error.contains("name it with --model or KERNELBRAIN_MODEL"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_a_program_is_given_is_not_shown() {
+        let line = |text: &str| {
+            let mut words: Vec<String> = text.split('|').map(str::to_owned).collect();
+            hide_arguments(&mut words);
+            words.join("|")
+        };
+        assert_eq!(
+            line("x|--model|command:agent --key s3cret|--plain"),
+            "x|--model|command:agent …|--plain"
+        );
+        assert_eq!(
+            line("x|--review-model=command:agent s3cret"),
+            "x|--review-model=command:agent …"
+        );
+        assert_eq!(line("x|--model|folder:prompts"), "x|--model|folder:prompts");
+        assert_eq!(line("x|--model"), "x|--model");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::{
     CommandResult,
     common::{MachineOptions, OrOff, SandboxMode, block_on, duration, terminal_style},
@@ -47,10 +49,11 @@ pub(super) struct Options {
     /// Evaluations to make at most
     #[arg(long, value_name = "N")]
     evaluations: Option<u64>,
-    /// Candidates to make at most
+    /// Candidates to make at most [default: 2000]
     #[arg(long, value_name = "N")]
     max_candidates: Option<usize>,
     /// Candidates to make from the kernel as it stands, before the search goes on from the best
+    /// [default: 96]
     #[arg(long, value_name = "N")]
     seeds: Option<usize>,
     /// Stop when the best runs within this factor of its speed-of-light bound, or `off`
@@ -72,7 +75,7 @@ pub(super) struct Options {
     /// Database of runs [default: in the user's data folder]
     #[arg(long, value_name = "FILE", env = "KERNELBRAIN_DB")]
     db: Option<PathBuf>,
-    /// Go on with this run (the same command again does it too)
+    /// Go on with this run, in its folder (the same command again does it too, unless it has ended)
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
     /// Seed of the inputs and of the order in which moves are tried
@@ -118,16 +121,17 @@ pub(super) fn run(options: Options) -> CommandResult {
     }
     let interpreter = options.machine.interpreter()?;
     let device = options.machine.device()?;
-    let output = match &options.out {
-        Some(folder) => absolute(folder)?,
-        None => default_output(&target.name)?,
+    let output = match (&options.out, &options.resume) {
+        (Some(folder), _) => Some(absolute(folder)?),
+        (None, Some(_)) => None,
+        (None, None) => Some(default_output(&target.name)?),
     };
     if !(options.gamma.is_finite() && options.gamma >= 1.0) {
         return Err(EngineError::Usage("--gamma must be a number of 1 or more".into()));
     }
     let stop = stop_rules(&options, &settings, device)?;
     let model = options.model.choice(&table)?;
-    let (tokens, usd) = options.model.limits(model.as_ref(), &table)?;
+    let (tokens, usd) = options.model.limits(&table)?;
     let generation = Generation {
         max_candidates: options
             .max_candidates
@@ -164,6 +168,7 @@ pub(super) fn run(options: Options) -> CommandResult {
         strict: options.strict,
         output,
         database: options.db.clone(),
+        finish: options.model.finish,
         resume: options.resume.clone(),
         command: command_line(),
     };
@@ -175,11 +180,11 @@ pub(super) fn run(options: Options) -> CommandResult {
     let finished = block_on(async {
         let (switch, stop) = Stop::new();
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if asked_to_stop().await {
                 eprintln!("stopping; the state is kept (Ctrl-C again: at once)");
                 switch.stop();
             }
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if asked_to_stop().await {
                 // Every child process ends when its connection to this one does.
                 std::process::exit(i32::from(crate::engine::exit::INTERRUPTED));
             }
@@ -191,6 +196,17 @@ pub(super) fn run(options: Options) -> CommandResult {
     out!("{}", report::terminal::render(&finished.report, terminal_style()));
     outln!("report: {}", finished.html.display());
     Ok(finished.exit_status())
+}
+
+/// Waits for Ctrl-C or a request to end (SIGTERM); false where neither can be heard.
+async fn asked_to_stop() -> bool {
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+        return tokio::signal::ctrl_c().await.is_ok();
+    };
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.is_ok(),
+        _ = terminated.recv() => true,
+    }
 }
 
 /// `kernelbrain-out/NAME` here, which git is told to leave alone.
@@ -316,5 +332,6 @@ fn command_line() -> String {
     if let Some(first) = words.first_mut() {
         *first = "kernelbrain".into();
     }
+    super::model::hide_arguments(&mut words);
     shell_words::join(words)
 }

@@ -62,10 +62,10 @@ fn key(request: &OptimizeRequest) -> Result<String, EngineError> {
             &target.tests,
             &target.archs,
             request.plane.device,
-            &request.output,
+            request.output.as_deref(),
             (request.limits, request.generation, &request.ladder, request.scheduler, request.stop),
             (request.seed, request.gamma.to_bits(), request.allow_regression, request.strict),
-            &request.model,
+            request.model.as_ref().map(|it| (&it.spec, &it.reviewer, &it.settings)),
         )
     );
     let mut digest = Sha256::new();
@@ -86,6 +86,7 @@ pub(super) async fn begin(
     request: &OptimizeRequest,
     store: &Arc<dyn RunStore>,
     plane: &Plane,
+    output: &Path,
     experience: Experience,
     audience: &mut dyn Audience,
 ) -> Result<(RunRecord, RunPlan, Search), EngineError> {
@@ -123,7 +124,7 @@ pub(super) async fn begin(
     let run = NewRun {
         id: run_id(created, &request.target.name),
         key: key(request)?,
-        output: request.output.clone(),
+        output: output.to_owned(),
         target: request.target.clone(),
         plan: serde_json::to_value(&plan)
             .map_err(|error| EngineError::Usage(format!("the plan cannot be kept: {error}")))?,
@@ -216,7 +217,7 @@ pub(super) fn fold(record: &RunRecord, events: &[Event]) -> Result<(RunPlan, Sta
     Ok((plan, search.state().clone()))
 }
 
-fn plan_of(record: &RunRecord) -> Result<RunPlan, EngineError> {
+pub(super) fn plan_of(record: &RunRecord) -> Result<RunPlan, EngineError> {
     serde_json::from_value(record.plan.clone()).map_err(|error| {
         EngineError::Environment(format!(
             "run {} was recorded by another version of kernelbrain ({error}); begin a new run",

@@ -7,7 +7,10 @@ use super::{
     generation::{Recording, exchanges},
 };
 use crate::{
-    generate::provider::{self, Provider, ProviderSpec, Setup, price::PriceTable},
+    generate::provider::{
+        self, Provider, ProviderSpec, Setup,
+        price::{Price, PriceTable},
+    },
     store::{RunStore, SqliteStore},
 };
 
@@ -19,6 +22,8 @@ pub struct ModelChoice {
     /// Who reads the winner.
     pub reviewer: Option<ProviderSpec>,
     pub settings: ModelSettings,
+    /// Ask nobody for rewrites any more, and end the run with what it has.
+    pub finish: bool,
 }
 
 /// The terms.
@@ -54,39 +59,36 @@ impl Default for ModelSettings {
 
 /// Where answers come from.
 pub(super) enum Answerer {
-    Provider(Box<dyn Provider>),
+    /// And what it takes.
+    Provider(Box<dyn Provider>, Option<Price>),
     Recording(Recording),
 }
 
 impl ModelChoice {
-    /// Whether what the models cost can be counted in money.
+    /// The price of a model.
     ///
     /// # Errors
-    /// There is no price for one of them.
-    pub fn price_is_known(&self) -> Result<(), EngineError> {
-        for spec in self.spec.iter().chain(&self.reviewer) {
-            let (provider, model) = match spec {
-                ProviderSpec::Replay { .. } => continue,
-                ProviderSpec::Anthropic { model, .. } => ("anthropic", model.clone()),
-                ProviderSpec::OpenAi { model, .. } => ("openai", model.clone()),
-                ProviderSpec::Command { program, .. } => ("command", program.clone()),
-                ProviderSpec::Folder { path } => ("folder", path.display().to_string()),
-            };
-            if self.settings.prices.price(provider, &model).is_none() {
-                return Err(EngineError::Usage(format!(
-                    "a limit of money cannot be kept without a price for {spec}: add                      \"{provider}:{model}\" = {{ input = …, output = … }} (US dollars for a million                      tokens) under [model.prices] in kernelbrain.toml"
-                )));
-            }
+    /// There is none, and a limit of money asks for one.
+    fn price(&self, provider: &dyn Provider, limited: bool) -> Result<Option<Price>, EngineError> {
+        let (name, model) = (provider.name(), provider.model());
+        let price = self.settings.prices.price(name, model).copied();
+        if price.is_none() && limited && name != "replay" {
+            return Err(EngineError::Usage(format!(
+                "a limit of money cannot be kept without a price: add \"{name}:{model}\" = \
+                 {{ input = …, output = … }} (US dollars for a million tokens) under \
+                 [model.prices] in kernelbrain.toml"
+            )));
         }
-        Ok(())
+        Ok(price)
     }
 
     /// Who answers. `replay:` with the name of a run takes that run's answers.
     pub(super) async fn answerer(
         &self,
         store: &SqliteStore,
+        limited: bool,
     ) -> Result<Option<Answerer>, EngineError> {
-        let Some(spec) = &self.spec else { return Ok(None) };
+        let Some(spec) = self.spec.as_ref().filter(|_| !self.finish) else { return Ok(None) };
         if let ProviderSpec::Replay { path } = spec
             && let (false, Some(run)) = (path.is_file(), path.to_str())
         {
@@ -99,24 +101,33 @@ impl ModelChoice {
             }
             return Ok(Some(Answerer::Recording(Recording::new(record.id, exchanges))));
         }
-        self.open(spec).map(|provider| Some(Answerer::Provider(provider)))
+        let provider = self.open(spec)?;
+        let price = self.price(&*provider, limited)?;
+        Ok(Some(Answerer::Provider(provider, price)))
     }
 
     /// What a person does about a run that is parked.
     pub(super) fn how_to_answer(&self) -> String {
+        let then = "give the same command again (with --finish to go on without answers)";
         match &self.spec {
             Some(ProviderSpec::Folder { path }) => format!(
-                "parked: answer each ID.prompt.md in {} by a file ID.answer.md beside it, then give \
-                 the same command again",
+                "parked: answer each ID.prompt.md in {} by a file ID.answer.md beside it, then \
+                 {then}",
                 path.display()
             ),
-            _ => "parked: give the same command again when there are answers".to_owned(),
+            _ => format!("parked: when there are answers, {then}"),
         }
     }
 
     /// Who reads the winner.
-    pub(super) fn open_reviewer(&self) -> Result<Option<Arc<dyn Provider>>, EngineError> {
-        self.reviewer.as_ref().map(|spec| self.open(spec).map(Arc::from)).transpose()
+    pub(super) fn open_reviewer(
+        &self,
+        limited: bool,
+    ) -> Result<Option<(Arc<dyn Provider>, Option<Price>)>, EngineError> {
+        let Some(spec) = &self.reviewer else { return Ok(None) };
+        let provider = self.open(spec)?;
+        let price = self.price(&*provider, limited)?;
+        Ok(Some((Arc::from(provider), price)))
     }
 
     fn open(&self, spec: &ProviderSpec) -> Result<Box<dyn Provider>, EngineError> {

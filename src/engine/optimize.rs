@@ -1,9 +1,13 @@
 //! A run from its target to its report.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use super::{
-    begin::{begin, find_earlier, resume},
+    begin::{begin, find_earlier, plan_of, resume},
     ceilings::illuminate,
     error::EngineError,
     experience::{self, Circumstances},
@@ -22,14 +26,14 @@ use super::{
 };
 use crate::{
     evaluate::Plane,
-    generate::provider::Provider,
+    generate::provider::{Provider, price::Price},
     kernel::Target,
     report::{self, Report},
     search::{
         Event, Generation, Ladder, Limits, Observer, Outcome, SchedulerChoice, Search, SearchError,
         State, Stop, StopRules, World, ports::Clock,
     },
-    store::{self, RunRecord, RunStore, SqliteStore},
+    store::{self, RunRecord, RunState, RunStore, SqliteStore},
 };
 
 /// A run that a person asks for.
@@ -53,8 +57,11 @@ pub struct OptimizeRequest {
     pub profile: bool,
     /// Refuse a contract that lets wrong answers pass.
     pub strict: bool,
-    pub output: PathBuf,
+    /// `None`: the folder of the run to go on with.
+    pub output: Option<PathBuf>,
     pub database: Option<PathBuf>,
+    /// End the run with what it has, though questions to a language model are open.
+    pub finish: bool,
     /// The run to go on with; without it, an unfinished one of the same command.
     pub resume: Option<String>,
     /// The command line that repeats the run.
@@ -92,11 +99,16 @@ pub async fn optimize(
     mut stop: Stop,
 ) -> Result<Finished, EngineError> {
     let clock = SessionClock(Instant::now());
-    let lock = store::lock_output(&request.output)?;
     let database = SqliteStore::open(&database_path(request.database.clone())?).await?;
     let earlier = find_earlier(&database, &request).await?;
+    let output = request.output.clone().or(earlier.as_ref().map(|(it, _)| it.output.clone()));
+    let output = output.ok_or_else(|| EngineError::Usage("name a folder with --out".into()))?;
+    let lock = store::lock_output(&output)?;
+    // Wherever this session writes to: a run is driven by one session at a time.
+    let own = earlier.as_ref().map(|(record, _)| &record.output).filter(|own| **own != output);
+    let _own = own.map(|own| store::lock_output(own)).transpose()?;
     // Before anything is started: what is wrong with a name or a key is known at once.
-    let minds = Minds::open(request.model.as_ref(), &database).await?;
+    let minds = Minds::open(&request, earlier.as_ref().map(|(it, _)| it), &database).await?;
     for file in minds.unclaimed().await {
         audience.note(&format!("warning: {} belongs to no question", file.display()));
     }
@@ -119,12 +131,21 @@ pub async fn optimize(
             return Err(SearchError::Interrupted.into());
         }
     }
-    let house = House { request: &request, database: &database, plane: &plane, clock: &clock };
+    let house = House {
+        request: &request,
+        output: &output,
+        database: &database,
+        plane: &plane,
+        clock: &clock,
+    };
     let result = drive(house, minds, earlier, audience, stop).await;
     // Evaluations that were dropped hold the plane until their tasks are gone.
     close(plane).await;
-    let (record, plan, search) = result?;
-    let report = reporting::report(&record, &plan, search.state());
+    let Driven { record, plan, search, awaiting } = result?;
+    let mut report = reporting::report(&record, &plan, search.state());
+    if let Some(generation) = &mut report.generation {
+        generation.awaiting = awaiting;
+    }
     report::write(&report, lock.folder())?;
     if let (Some(Outcome::Parked { .. }), Some(choice)) = (&record.outcome, &request.model) {
         audience.note(&choice.how_to_answer());
@@ -165,6 +186,7 @@ fn announce(plane: &Plane, audience: &mut dyn Audience) {
 #[derive(Clone, Copy)]
 struct House<'h> {
     request: &'h OptimizeRequest,
+    output: &'h Path,
     database: &'h SqliteStore,
     plane: &'h Arc<Plane>,
     clock: &'h SessionClock,
@@ -174,16 +196,38 @@ struct House<'h> {
 struct Minds<'m> {
     choice: Option<&'m ModelChoice>,
     answerer: Option<Answerer>,
-    reviewer: Option<Arc<dyn Provider>>,
+    reviewer: Option<(Arc<dyn Provider>, Option<Price>)>,
+}
+
+/// A run that asked a language model goes on with one, or is told to end without.
+fn refuse_to_forget_questions(record: &RunRecord) -> Result<(), EngineError> {
+    let plan: RunPlan = plan_of(record)?;
+    let Some(model) = plan.model.filter(|_| record.state == RunState::Parked) else {
+        return Ok(());
+    };
+    Err(EngineError::Usage(format!(
+        "run {} waits for answers of {model}: name a model with --model, or end it with what it has \
+         by --finish",
+        record.id
+    )))
 }
 
 impl<'m> Minds<'m> {
     async fn open(
-        choice: Option<&'m ModelChoice>,
+        request: &'m OptimizeRequest,
+        earlier: Option<&RunRecord>,
         store: &SqliteStore,
     ) -> Result<Self, EngineError> {
+        let choice = request.model.as_ref();
+        let limited = request.limits.usd.is_some();
+        let named = choice.is_some_and(|choice| choice.spec.is_some() || choice.finish);
+        if let Some(record) = earlier.filter(|_| !named && !request.finish) {
+            refuse_to_forget_questions(record)?;
+        }
         let (answerer, reviewer) = match choice {
-            Some(choice) => (choice.answerer(store).await?, choice.open_reviewer()?),
+            Some(choice) => {
+                (choice.answerer(store, limited).await?, choice.open_reviewer(limited)?)
+            }
             None => (None, None),
         };
         Ok(Self { choice, answerer, reviewer })
@@ -192,7 +236,7 @@ impl<'m> Minds<'m> {
     /// Files that look like answers and answer nothing.
     async fn unclaimed(&self) -> Vec<PathBuf> {
         match &self.answerer {
-            Some(Answerer::Provider(provider)) => provider.unclaimed().await,
+            Some(Answerer::Provider(provider, _)) => provider.unclaimed().await,
             Some(Answerer::Recording(_)) | None => Vec::new(),
         }
     }
@@ -204,12 +248,22 @@ impl<'m> Minds<'m> {
         target: &Target,
         plane: &Plane,
     ) -> Result<Option<Reviewer>, EngineError> {
-        let Some(provider) = self.reviewer.clone() else { return Ok(None) };
+        let Some((provider, price)) = self.reviewer.clone() else { return Ok(None) };
         let templates = self.choice.and_then(|choice| choice.settings.templates.as_deref());
         let facts = ReviewFacts::of_run(plan, target, plane.device_name());
         let reviewer = Reviewer::new(provider, facts, templates);
+        let reviewer = reviewer.map(|reviewer| reviewer.at(price));
         reviewer.map(Some).map_err(|error| EngineError::Usage(error.to_string()))
     }
+}
+
+/// A run as its search left it.
+struct Driven {
+    record: RunRecord,
+    plan: RunPlan,
+    search: Search,
+    /// Questions to a language model that somebody outside has to answer.
+    awaiting: Vec<String>,
 }
 
 /// Runs the search, from the beginning or from where it stopped.
@@ -219,8 +273,8 @@ async fn drive(
     earlier: Option<(RunRecord, Vec<Event>)>,
     audience: &mut dyn Audience,
     stop: Stop,
-) -> Result<(RunRecord, RunPlan, Search), EngineError> {
-    let House { request, database, plane, clock } = house;
+) -> Result<Driven, EngineError> {
+    let House { request, output, database, plane, clock } = house;
     let store: Arc<dyn RunStore> = Arc::new(database.clone());
     let here = environment(plane);
     let layouts = plane.lay_out(request.seed).await?;
@@ -238,7 +292,7 @@ async fn drive(
                 Some(circumstances) => experience::recall(database, &circumstances).await?,
                 None => Default::default(),
             };
-            begin(request, &store, plane, known, audience).await?
+            begin(request, &store, plane, output, known, audience).await?
         }
     };
     store.set_environment(&record.id, &here).await?;
@@ -292,7 +346,10 @@ async fn drive(
         audience.note(&format!("warning: nothing was remembered of this run: {error}"));
     }
     match ended {
-        Ok(_) => Ok((store.load(&record.id).await?.0, plan, search)),
+        Ok(_) => {
+            let (record, _) = store.load(&record.id).await?;
+            Ok(Driven { record, plan, search, awaiting: generator.awaiting() })
+        }
         Err(error) => Err(fault.take().map_or_else(|| error.into(), EngineError::from)),
     }
 }

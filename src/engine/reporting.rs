@@ -295,6 +295,9 @@ fn trajectory(state: &State) -> Vec<TrajectoryPoint> {
     state.trajectory().iter().map(point).collect()
 }
 
+/// Reasons that a report tells why answers gave no candidate, the last.
+const UNUSED: usize = 6;
+
 fn generation(model: &str, state: &State) -> GenerationInfo {
     let formal = [Gate::Policy, Gate::Build, Gate::Correctness];
     let is_right = |record: &&Record| {
@@ -314,11 +317,13 @@ fn generation(model: &str, state: &State) -> GenerationInfo {
         right_at_once: right.iter().filter(|repairs| **repairs == 0).count(),
         right: right.len(),
         repairs: state.repairs_asked(),
+        unused: state.unused_rewrites().iter().rev().take(UNUSED).rev().cloned().collect(),
+        awaiting: Vec::new(),
     }
 }
 
 fn budget(state: &State) -> BudgetInfo {
-    let (limits, spent) = (state.plan().limits, state.spend());
+    let (limits, spent) = (state.plan().limits, state.settled_spend());
     BudgetInfo {
         wall_seconds_limit: limits.wall_seconds,
         wall_seconds_spent: spent.wall_seconds,

@@ -1,12 +1,18 @@
 //! The last gate of a winner, where a run has one: a second language model's opinion.
 
-use std::{fs, path::Path, sync::Arc, time::Instant};
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::run_plan::RunPlan;
 use crate::{
     generate::{
+        conversation::Usage,
         prompt::PromptError,
-        provider::Provider,
+        provider::{Provider, price::Price},
         review::{MeasuredCase, ReviewInputs, ReviewPrompter, Reviewed, review},
     },
     kernel::{
@@ -63,7 +69,12 @@ pub struct Reviewer {
     provider: Arc<dyn Provider>,
     prompter: ReviewPrompter,
     facts: ReviewFacts,
+    price: Option<Price>,
 }
+
+/// How long a reviewer may take: it is asked when the search is over, and its opinion is one more,
+/// not the proof.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 impl Reviewer {
     /// With a user's templates from the folder `templates`, where there is one.
@@ -76,7 +87,14 @@ impl Reviewer {
         templates: Option<&Path>,
     ) -> Result<Self, PromptError> {
         let prompter = templates.map_or_else(ReviewPrompter::new, ReviewPrompter::with_folder)?;
-        Ok(Self { provider, prompter, facts })
+        Ok(Self { provider, prompter, facts, price: None })
+    }
+
+    /// At a price.
+    #[must_use]
+    pub fn at(mut self, price: Option<Price>) -> Self {
+        self.price = price;
+        self
     }
 
     /// Adds a review to the `verification` of a candidate that has passed every other gate, and turns
@@ -96,21 +114,38 @@ impl Reviewer {
         }
         let begun = Instant::now();
         let inputs = self.inputs(candidate, profile, verification);
-        match review(&*self.provider, &self.prompter, &inputs, BUDGET).await {
-            Ok(Reviewed::Done(review)) => {
+        let asked = review(&*self.provider, &self.prompter, &inputs, BUDGET);
+        let Ok(answered) = tokio::time::timeout(PATIENCE, asked).await else {
+            let seconds = PATIENCE.as_secs();
+            let note = format!("not reviewed: {} said nothing for {seconds} s", self.name());
+            verification.notes.push(note);
+            verification.cost.wall_seconds += begun.elapsed().as_secs_f64();
+            return;
+        };
+        match answered {
+            Ok(Reviewed::Done(mut review)) => {
+                let usage = Usage {
+                    input: review.input_tokens,
+                    cached_input: 0,
+                    output: review.output_tokens,
+                };
+                review.usd = self.price.map_or(0.0, |price| price.cost(&usage));
                 if review.label.withholds() {
                     verification.verdict = Verdict::Rejected(rejection(&review));
                 }
                 verification.review = Some(review);
             }
             Ok(Reviewed::Awaited(id)) => verification.notes.push(format!(
-                "not reviewed: {}:{} has not answered conversation {id} yet",
-                self.provider.name(),
-                self.provider.model()
+                "not reviewed: {} has not answered conversation {id} yet",
+                self.name()
             )),
             Err(error) => verification.notes.push(format!("not reviewed: {error}")),
         }
         verification.cost.wall_seconds += begun.elapsed().as_secs_f64();
+    }
+
+    fn name(&self) -> String {
+        format!("{}:{}", self.provider.name(), self.provider.model())
     }
 
     fn inputs(

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod conversation;
 mod favour;
+mod files;
 pub mod prompt;
 mod proposer;
 pub mod provider;

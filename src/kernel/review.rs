@@ -60,7 +60,7 @@ impl fmt::Display for ReviewLabel {
 }
 
 /// What a reviewer says of a candidate. An opinion beside the gates, which rest on measurements.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Review {
     pub label: ReviewLabel,
     /// The kind of issue in the reviewer's words, for example `constant output`.
@@ -78,9 +78,17 @@ pub struct Review {
     /// Tokens of all answers.
     #[serde(default)]
     pub output_tokens: u64,
+    /// US dollars for these, where the price is known.
+    #[serde(default)]
+    pub usd: f64,
 }
 
 impl Review {
+    /// Questions and answers together.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+
     /// Label and kind: `original gaming (constant output)`.
     pub fn finding(&self) -> String {
         match &self.kind {

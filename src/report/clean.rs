@@ -35,7 +35,10 @@ pub(super) fn clean(report: &Report) -> Report {
     fields.extend(&mut device.driver);
     fields.extend(device.ceilings.iter_mut().flat_map(|ceilings| ceilings.skipped.values_mut()));
     fields.extend(&mut clean.warnings);
-    fields.extend(clean.generation.iter_mut().map(|generation| &mut generation.model));
+    if let Some(generation) = &mut clean.generation {
+        fields.push(&mut generation.model);
+        fields.extend(generation.unused.iter_mut().chain(&mut generation.awaiting));
+    }
     fields.extend(clean.trajectory.iter_mut().map(|point| &mut point.candidate));
     for row in &mut clean.candidates {
         fields.extend([&mut row.id, &mut row.origin]);

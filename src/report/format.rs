@@ -119,10 +119,18 @@ pub(super) fn budget(budget: &BudgetInfo) -> Vec<String> {
     lines
 }
 
+/// Which questions wait for their answers, and why answers were of no use; a line each.
+pub(super) fn generation_details(report: &Report) -> Vec<String> {
+    let Some(generation) = &report.generation else { return Vec::new() };
+    let awaiting = generation.awaiting.iter().map(|question| format!("awaits {question}"));
+    let unused = generation.unused.iter().map(|reason| format!("no candidate: {reason}"));
+    awaiting.chain(unused).map(|line| shorten(&line.replace('\n', " "), 240)).collect()
+}
+
 /// What a language model contributed, in a sentence.
 pub(super) fn generation(report: &Report) -> Option<String> {
     let generation = report.generation.as_ref()?;
-    let GenerationInfo { model, asked, answered, right_at_once, right, repairs } = generation;
+    let GenerationInfo { model, asked, answered, right_at_once, right, repairs, .. } = generation;
     let repairs = match repairs {
         0 => String::new(),
         repairs => format!(", {right} after {}", count(*repairs, "repair")),

@@ -43,6 +43,7 @@ struct Page<'r> {
     rejections: Vec<Rejections<'r>>,
     budget: Vec<String>,
     generation: Option<String>,
+    generation_details: Vec<String>,
 }
 
 /// A number at the head of the page.
@@ -94,6 +95,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         rejections: ranking::rejections(report),
         budget: format::budget(&report.budget),
         generation: format::generation(report),
+        generation_details: format::generation_details(report),
         report,
     };
     page.render()

@@ -37,6 +37,7 @@ struct Page<'r> {
     rejections: Vec<Rejections<'r>>,
     budget: Vec<String>,
     generation: Option<String>,
+    generation_details: Vec<String>,
 }
 
 /// A patch inside a fence that it cannot close.
@@ -64,6 +65,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         rejections: ranking::rejections(report),
         budget: format::budget(&report.budget),
         generation: format::generation(report),
+        generation_details: format::generation_details(report),
         report,
     };
     page.render().map(|text| text + "\n")

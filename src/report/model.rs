@@ -213,6 +213,10 @@ pub struct GenerationInfo {
     pub right: usize,
     /// Times that a rewrite was sent back by a gate.
     pub repairs: usize,
+    /// Why answers gave no candidate, each reason once, the last few.
+    pub unused: Vec<String>,
+    /// Of a parked run: the questions that somebody outside has to answer.
+    pub awaiting: Vec<String>,
 }
 
 /// Which wrong answers the contract lets pass.

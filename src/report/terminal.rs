@@ -48,6 +48,9 @@ pub fn render(report: &Report, style: Style) -> String {
     if let Some(line) = format::generation(report) {
         page.wrapped(&line, width, "  ", DIM);
     }
+    for line in format::generation_details(report) {
+        page.wrapped(&line, width, "    ", DIM);
+    }
     if let Some(notice) = story.notice {
         page.wrapped(notice, width, "  ", YELLOW);
     }

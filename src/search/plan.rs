@@ -48,6 +48,9 @@ impl Default for Generation {
     }
 }
 
+/// Rewrites that a run may ask for.
+const MOST_REWRITES: u32 = 1000;
+
 /// What is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
@@ -63,6 +66,10 @@ pub enum PlanError {
     Limit(&'static str),
     #[error("`headroom` is a measured time over its bound: a number of 1 or more, not {0}")]
     Headroom(f64),
+    #[error(
+        "`rewrites` may be {MOST_REWRITES} at most, not {0}: each is a question to a language model"
+    )]
+    Rewrites(u32),
     #[error("`patience` must be at least 1: the search would stop before its first result")]
     Patience,
 }
@@ -143,6 +150,9 @@ impl Plan {
             self.stop.headroom.filter(|at_most| at_most.is_nan() || *at_most < 1.0)
         {
             return Err(PlanError::Headroom(headroom));
+        }
+        if let Some(rewrites) = self.generation.rewrites.filter(|it| it.most > MOST_REWRITES) {
+            return Err(PlanError::Rewrites(rewrites.most));
         }
         if self.stop.patience == Some(0) {
             return Err(PlanError::Patience);

@@ -112,6 +112,10 @@ impl Requests {
                     let limits = &recorder.state.plan().limits;
                     let lacking = limits.forbids_question(&recorder.state.spend(), &estimate);
                     if let Some(limit) = lacking {
+                        // What is under way may turn out to be cheaper than feared.
+                        if self.in_flight() > 0 {
+                            continue;
+                        }
                         recorder.record(&decline(&request, limit)).await?;
                         declined = true;
                         continue;

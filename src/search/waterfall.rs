@@ -7,7 +7,7 @@ use super::{
     Event, Outcome, SearchError, Spend, Standing, State,
     driver::{Session, Until, timekeeping},
 };
-use crate::kernel::{Candidate, Gate};
+use crate::kernel::{Candidate, Gate, Review};
 
 impl Session<'_> {
     /// The ranked waterfall.
@@ -47,6 +47,8 @@ impl Session<'_> {
         let spent = Spend {
             wall_seconds: self.recorder.take_unrecorded(),
             gpu_seconds: verification.cost.gpu_seconds,
+            tokens: verification.review.as_ref().map_or(0, Review::tokens),
+            usd: verification.review.as_ref().map_or(0.0, |review| review.usd),
             ..Spend::default()
         };
         self.recorder.record(&[Event::Verified { verification, spent }]).await?;

@@ -283,7 +283,10 @@ impl Evaluator for Lab {
         Ok(Verification {
             candidate: candidate.id.clone(),
             verdict: if refuted {
-                Verdict::Rejected(Rejection::new(self.nature.refuted_by, "1.01x is within the noise"))
+                Verdict::Rejected(Rejection::new(
+                    self.nature.refuted_by,
+                    "1.01x is within the noise",
+                ))
             } else {
                 Verdict::Accepted
             },

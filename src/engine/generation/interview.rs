@@ -13,7 +13,7 @@ use crate::{
         answer::{self, AnswerTarget},
         conversation::{Conversation, Role, Usage},
         prompt::{Failure, Prompter},
-        provider::{Provider, Reply},
+        provider::{Fault, Provider, ProviderError, Reply},
         recipe::Context,
     },
     kernel::{CandidateId, Move},
@@ -72,7 +72,8 @@ impl House {
                 Ok(Reply::Awaited) => return Step::Awaited(exchange),
                 Ok(Reply::Answer(answer)) => answer,
                 Err(error) => {
-                    self.pay(&mut exchange, error.usage.as_ref());
+                    let usage = error.usage.or_else(|| self.perhaps_paid(&exchange, &error));
+                    self.pay(&mut exchange, usage.as_ref());
                     let trouble = error.to_string();
                     exchange.said.trouble = Some(trouble.clone());
                     return self.end(exchange, Err(trouble)).await;
@@ -117,6 +118,10 @@ impl House {
         if said.repairs >= self.repairs {
             return Err(format!("sent back {} times; last: {error}", said.repairs));
         }
+        let before = said.conversation.messages.iter().rev().find(|it| it.role == Role::Assistant);
+        if before.is_some_and(|before| before.text.trim() == answer.trim()) {
+            return Err(format!("the same answer again; {error}"));
+        }
         let next = self
             .prompter
             .repair(&said.conversation, answer, Failure::Answer(error))
@@ -141,6 +146,19 @@ impl House {
     async fn keep(&self, exchange: &Exchange) -> Result<(), String> {
         let kept = exchange.kept().map_err(|error| error.to_string())?;
         self.store.keep_exchange(&self.run, &kept).await.map_err(|error| error.to_string())
+    }
+
+    /// What a question may have cost that was asked and came to nothing: at least its prompt, and the
+    /// whole answer where that was cut off by the clock.
+    fn perhaps_paid(&self, exchange: &Exchange, error: &ProviderError) -> Option<Usage> {
+        let conversation = &exchange.said.conversation;
+        match &error.fault {
+            Fault::TimedOut { .. } => Some(self.tariff.most(conversation)),
+            Fault::TooLong { .. } | Fault::Garbage { .. } | Fault::NotUtf8 { .. } => {
+                Some(Usage { output: 0, ..self.tariff.most(conversation) })
+            }
+            _ => None,
+        }
     }
 
     /// Puts what the last question did cost in the place of what it could have.

@@ -49,6 +49,13 @@ impl MovesGenerator {
     }
 }
 
+impl MovesGenerator {
+    /// The questions that somebody outside has to answer.
+    pub(super) fn awaiting(&self) -> Vec<String> {
+        self.model.as_ref().map(ModelGenerator::awaiting).unwrap_or_default()
+    }
+}
+
 impl Generator for MovesGenerator {
     fn estimate(&self, request: &Request) -> Spend {
         self.model.as_ref().map(|model| model.estimate(request)).unwrap_or_default()

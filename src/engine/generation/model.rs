@@ -71,6 +71,8 @@ pub(in crate::engine) struct ModelGenerator {
 
 /// A request that is not answered.
 struct Question {
+    /// Identity of what was asked, and the task in words, for people.
+    about: String,
     /// What a candidate is a change of; of a repair the parent of what was rejected.
     parent: CandidateId,
     subject: Subject,
@@ -137,6 +139,14 @@ impl ModelGenerator {
         }
     }
 
+    /// The questions that somebody outside has to answer.
+    pub(super) fn awaiting(&self) -> Vec<String> {
+        let awaited = self.questions.iter().filter(|(_, question)| question.awaited);
+        let mut awaited: Vec<_> = awaited.map(|(ticket, it)| (*ticket, it.about.clone())).collect();
+        awaited.sort_unstable();
+        awaited.into_iter().map(|(_, about)| about).collect()
+    }
+
     /// What is to be told besides candidates.
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
@@ -197,9 +207,12 @@ impl ModelGenerator {
             }
         };
         let exemplar = self.parts.library.get(&exchange.said.task).map(|it| it.exemplar.clone());
+        let title = self.parts.library.get(&exchange.said.task).map_or("", |it| it.title.as_str());
+        let about = format!("{} ({title})", exchange.said.conversation.id());
         let subject = Subject { source, exemplar };
         let state = Arc::new(Mutex::new(None));
-        let question = Question { parent, subject, state, asked: Instant::now(), awaited: false };
+        let question =
+            Question { about, parent, subject, state, asked: Instant::now(), awaited: false };
         self.ask(exchange, &question);
         self.questions.insert(ticket, question);
     }

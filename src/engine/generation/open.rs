@@ -49,13 +49,10 @@ pub(in crate::engine) async fn open_model(
 ) -> Result<ModelGenerator, EngineError> {
     let settings = &choice.settings;
     let plan = room.state.plan();
-    let (provider, recording) = match answerer {
-        Answerer::Provider(provider) => (Some(provider), None),
-        Answerer::Recording(recording) => (None, Some(recording)),
+    let (provider, price, recording) = match answerer {
+        Answerer::Provider(provider, price) => (Some(provider), price, None),
+        Answerer::Recording(recording) => (None, None, Some(recording)),
     };
-    let price = provider
-        .as_deref()
-        .and_then(|provider| settings.prices.price(provider.name(), provider.model()).copied());
     let briefing = Briefing::new(room.plane, room.target, room.context.clone(), room.bounds)
         .with_experience(room.experience, room.operator);
     let prompter = match &settings.templates {

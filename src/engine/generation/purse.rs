@@ -32,14 +32,13 @@ impl Purse {
 
     /// Takes what a question can cost, if there is enough.
     pub(super) fn take(&self, estimate: &Spend) -> Result<(), String> {
-        let forbidden = self.limits.forbids_question(&self.spent(), estimate);
-        match forbidden {
-            Some(limit) => Err(format!("the budget of {limit} does not allow another question")),
-            None => {
-                self.hold(estimate);
-                Ok(())
-            }
+        let mut spent = self.spent();
+        if let Some(limit) = self.limits.forbids_question(&spent, estimate) {
+            return Err(format!("the budget of {limit} does not allow another question"));
         }
+        spent.tokens += estimate.tokens;
+        spent.usd += estimate.usd;
+        Ok(())
     }
 
     /// Puts what a question did cost in the place of what was taken for it.

@@ -34,7 +34,12 @@ impl Tariff {
 
     /// Most that a question can cost.
     pub(super) fn forecast(&self, conversation: &Conversation) -> Spend {
-        self.spend(&price::forecast(conversation, &self.limits))
+        self.spend(&self.most(conversation))
+    }
+
+    /// The same in tokens.
+    pub(super) fn most(&self, conversation: &Conversation) -> Usage {
+        price::forecast(conversation, &self.limits)
     }
 
     /// Most that a question of `input` tokens can cost.

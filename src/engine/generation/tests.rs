@@ -196,7 +196,9 @@ async fn what_cannot_be_read_goes_back_with_the_reason_until_it_can() {
 
 #[tokio::test]
 async fn it_is_sent_back_a_limited_number_of_times() {
-    let desk = Desk::with(&[CHAT; 9], Limits::default()).await;
+    let chats: Vec<String> = (0..9).map(|n| format!("{CHAT} {n}")).collect();
+    let chats: Vec<&str> = chats.iter().map(String::as_str).collect();
+    let desk = Desk::with(&chats, Limits::default()).await;
     let exchange = over(desk.ask().await);
     let reason = exchange.said.result.unwrap().unwrap_err();
     assert!(reason.starts_with("sent back 4 times; last: Your answer has neither"), "{reason}");
@@ -204,11 +206,19 @@ async fn it_is_sent_back_a_limited_number_of_times() {
 }
 
 #[tokio::test]
+async fn who_says_the_same_twice_is_not_asked_a_third_time() {
+    let desk = Desk::with(&[CHAT, CHAT, WIDER], Limits::default()).await;
+    let exchange = over(desk.ask().await);
+    let reason = exchange.said.result.unwrap().unwrap_err();
+    assert!(reason.starts_with("the same answer again; "), "{reason}");
+}
+
+#[tokio::test]
 async fn a_budget_may_end_in_the_middle_of_a_conversation() {
     // A question can cost its prompt and 500 tokens; an answer does cost 1100.
     let first = estimate_prompt(&Conversation::new("You write kernels.", "Make it faster."));
     let limits = Limits { tokens: Some(3100 + first), ..Limits::default() };
-    let desk = Desk::with(&[CHAT, CHAT, CHAT, WIDER], limits).await;
+    let desk = Desk::with(&[CHAT, "Really.", "It is.", WIDER], limits).await;
     let exchange = over(desk.ask().await);
     let reason = exchange.said.result.unwrap().unwrap_err();
     assert!(reason.ends_with("the budget of tokens does not allow another question"), "{reason}");

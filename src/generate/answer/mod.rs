@@ -192,6 +192,13 @@ fn edited(
 /// The steps of `recipe` fences, else of the first line `recipe: …`.
 fn recipe(document: &Document<'_>) -> Option<String> {
     let fenced = document.blocks.iter().find(|block| block.language == "recipe");
+    // Nothing but steps, for want of a fence; steps have numbers, prose about tiles has none.
+    let bare = || {
+        let mut lines = document.prose.iter().map(|line| line.trim()).filter(|it| !it.is_empty());
+        let only = lines.next().filter(|_| document.blocks.is_empty() && lines.next().is_none())?;
+        let numbered = only.contains(|c: char| c.is_ascii_digit());
+        (numbered && Recipe::parse(only).is_ok()).then(|| only.to_owned())
+    };
     let line = || {
         document.prose.iter().find_map(|line| {
             let text = line.trim_start_matches([' ', '#', '*', '-', '>', '`']);
@@ -202,7 +209,8 @@ fn recipe(document: &Document<'_>) -> Option<String> {
                 .then(|| rest.trim_matches(['`', '*', ' ']).to_owned())
         })
     };
-    fenced.map(|block| block.body.trim().to_owned()).or_else(line).filter(|text| text.len() < 2000)
+    let fenced = fenced.map(|block| block.body.trim().to_owned());
+    fenced.or_else(line).or_else(bare).filter(|text| text.len() < 2000)
 }
 
 /// An answer without fences that is Python itself, perhaps after a few words.

@@ -6,6 +6,7 @@ use include_dir::{Dir, include_dir};
 use minijinja::{Environment, UndefinedBehavior, Value, syntax::SyntaxConfig};
 
 use super::{PromptError, filters};
+use crate::generate::files::read_small;
 
 static EMBEDDED: [Dir<'_>; 2] = [
     include_dir!("$CARGO_MANIFEST_DIR/src/generate/prompt/templates"),
@@ -58,7 +59,7 @@ impl Templates {
                 let known = self.files.keys().cloned().collect();
                 return Err(PromptError::UnknownTemplate { path, known });
             }
-            let text = fs::read_to_string(&path).map_err(unreadable(&path))?;
+            let text = read_small(&path).map_err(unreadable(&path))?;
             self.add(&name, &path.display().to_string(), &text)?;
         }
         Ok(())

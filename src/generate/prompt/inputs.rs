@@ -24,6 +24,8 @@ pub struct PromptInputs {
     /// The source that is to be changed.
     pub source: Arc<str>,
     pub device: Option<Device>,
+    /// Candidates run in Triton's interpreter, on the contract's small cases.
+    pub interpreted: bool,
     /// Version of Triton, `3.6.0`.
     pub triton: Option<String>,
     /// In the contract's order.

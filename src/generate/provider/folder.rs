@@ -8,11 +8,12 @@ use std::{
     collections::HashSet,
     fs::{self, File, Permissions},
     io::{self, Read, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use async_trait::async_trait;
+use rustix::{fs::OFlags, io::Errno};
 
 use super::{
     Answer, Counted, Limits, Provider, ProviderError, Reply, Stop, chat, error::Fault,
@@ -96,27 +97,41 @@ fn write_once(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// The answer, if there is one.
+/// The answer, if there is one. What is no file of its own (a link, a folder, a pipe) is none, and
+/// neither is an empty file: whoever made it may not be done.
 fn read(path: &Path, limit: usize) -> Result<Option<String>, Fault> {
     let fail = |source| Fault::File { doing: "read", path: path.to_owned(), source };
     let from = || path.display().to_string();
-    match fs::metadata(path) {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = File::options()
+        .read(true)
+        .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
+        .open(path);
+    let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(fail(error)),
-        Ok(metadata) if !metadata.is_file() => {
-            return Err(fail(io::Error::other("it is not a regular file")));
+        // That is how a link is refused.
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            tracing::warn!(path = %path.display(), "a link is no answer");
+            return Ok(None);
         }
-        Ok(_) => {}
+        Err(error) => return Err(fail(error)),
+        Ok(file) => file,
+    };
+    if !file.metadata().map_err(fail)?.is_file() {
+        tracing::warn!(path = %path.display(), "not a regular file, and so no answer");
+        return Ok(None);
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(fail)?;
     file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() > limit {
         return Err(Fault::TooLong { from: from(), limit });
     }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
     let text = String::from_utf8(bytes)
         .map_err(|error| Fault::NotUtf8 { from: from(), at: error.utf8_error().valid_up_to() })?;
-    if text.trim().is_empty() { Err(Fault::Empty { from: from() }) } else { Ok(Some(text)) }
+    Ok(Some(text))
 }
 
 /// Answers in the folder without a prompt.

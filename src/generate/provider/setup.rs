@@ -105,7 +105,7 @@ pub enum SetupError {
     #[error(
         "no provider is called `{given}`; possible are anthropic:MODEL, openai:MODEL, \
          openai:MODEL@https://host/v1 (vLLM, Ollama, OpenRouter, a gateway), command:PROGRAM ARGS, \
-         folder:PATH, replay:FILE"
+         folder:PATH, replay:RUN"
     )]
     Unknown { given: String },
     #[error("`{kind}:` needs {what} behind the colon{}", example(.kind))]
@@ -140,6 +140,6 @@ fn example(kind: &str) -> &'static str {
         "openai" => ", as in openai:gpt-5 or openai:qwen3-coder@http://localhost:11434/v1",
         "command" => ", as in command:'claude -p'",
         "folder" => ", as in folder:prompts",
-        _ => ", as in replay:answers.jsonl",
+        _ => ", as in replay:20261130-101500-softmax-3f2a",
     }
 }

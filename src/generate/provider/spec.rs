@@ -47,7 +47,7 @@ impl ProviderSpec {
             }
             "folder" if rest.is_empty() => Err(missing("a path")),
             "folder" => Ok(Self::Folder { path: rest.into() }),
-            "replay" if rest.is_empty() => Err(missing("the file of a recording")),
+            "replay" if rest.is_empty() => Err(missing("a run, or the file of a recording")),
             "replay" => Ok(Self::Replay { path: rest.into() }),
             _ => Err(unknown()),
         }

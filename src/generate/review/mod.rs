@@ -29,7 +29,7 @@ use crate::kernel::Review;
 use answer::{Asked, Opinion};
 
 /// What came of asking.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Reviewed {
     Done(Review),
     /// Somebody outside answers later to this conversation.
@@ -75,7 +75,7 @@ pub async fn review(
 fn signed(opinion: Opinion, provider: &dyn Provider, usage: Usage) -> Review {
     let Opinion { label, kind, reasons } = opinion;
     let (input_tokens, output_tokens) = (usage.input, usage.output);
-    Review { label, kind, reasons, model: who(provider), input_tokens, output_tokens }
+    Review { label, kind, reasons, model: who(provider), input_tokens, output_tokens, usd: 0.0 }
 }
 
 fn who(provider: &dyn Provider) -> String {

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use include_dir::{Dir, include_dir};
 
 use super::{ExpertTask, TaskError};
+use crate::generate::files::read_small;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/generate/task/tasks");
 
@@ -46,7 +47,7 @@ impl Library {
         }
         paths.sort();
         for path in paths {
-            let text = fs::read_to_string(&path).map_err(unreadable(&path))?;
+            let text = read_small(&path).map_err(unreadable(&path))?;
             self.add(&path.display().to_string(), &text)?;
         }
         Ok(())

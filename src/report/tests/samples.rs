@@ -159,6 +159,8 @@ pub(super) fn improved() -> Report {
         right_at_once: 14,
         right: 19,
         repairs: 9,
+        unused: vec!["sent back 4 times; last: Your answer is the source as it was".into()],
+        awaiting: vec![],
     });
     report.budget = BudgetInfo {
         wall_seconds_limit: Some(120.0),
@@ -228,6 +230,7 @@ fn review(candidate: &str, label: ReviewLabel, kind: Option<&str>, reasons: &[&s
         model: "openai:second-opinion".into(),
         input_tokens: 4210,
         output_tokens: 180,
+        usd: 0.0,
     };
     ReviewRow { candidate: candidate.into(), review }
 }

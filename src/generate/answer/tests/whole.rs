@@ -165,9 +165,11 @@ fn windows_line_ends_are_kept_where_the_source_has_them() {
 
 #[test]
 fn a_recipe_is_applied() {
-    for answer in
-        ["```recipe\ntile BLOCK=1024\n```", "I would do this:\n\n**Recipe:** `tile BLOCK=1024`"]
-    {
+    for answer in [
+        "```recipe\ntile BLOCK=1024\n```",
+        "I would do this:\n\n**Recipe:** `tile BLOCK=1024`",
+        "tile BLOCK=1024\n",
+    ] {
         let rewrite = read(answer).unwrap();
         assert_eq!(rewrite.source, changed());
         assert_eq!(rewrite.form, Form::Recipe("tile BLOCK=1024".to_owned()));
@@ -175,4 +177,5 @@ fn a_recipe_is_applied() {
     let error = refusal("```recipe\ntyle BLOCK=1024\n```");
     assert!(error.contains("did you mean `tile`?"), "{error}");
     assert!(refusal("```recipe\nrm -rf /\n```").contains("there is no verb `rm`"));
+    assert!(!refusal("tile it with larger blocks").contains("recipe gives"));
 }

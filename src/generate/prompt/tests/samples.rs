@@ -43,6 +43,7 @@ pub(super) fn mean() -> PromptInputs {
         contract,
         reference: Some("def reference(x):\n    return x.float().mean(-1)\n".to_owned()),
         source: include_str!("../fixtures/mean.py").into(),
+        interpreted: false,
         device: Some(Device {
             name: "NVIDIA H200".to_owned(),
             arch: Some("sm_90".parse().unwrap()),
@@ -152,6 +153,7 @@ pub(super) fn product() -> PromptInputs {
         contract: contract(cases),
         reference: None,
         source: include_str!("../fixtures/product.py").into(),
+        interpreted: false,
         device: None,
         triton: None,
         standings: Vec::new(),

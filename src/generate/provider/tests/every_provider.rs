@@ -110,6 +110,11 @@ async fn everything_that_was_said_is_sent() {
 async fn an_answer_without_text_is_an_error() {
     for blank in ["", " \n\t\n"] {
         for Stage { provider, .. } in stages(&question(), blank.as_bytes()).await {
+            if provider.name() == "folder" {
+                // Whoever made the file may not be done.
+                assert_eq!(provider.ask(&question()).await.unwrap(), Reply::Awaited);
+                continue;
+            }
             let error = error(&*provider, &question()).await;
             assert!(matches!(error.fault, Fault::Empty { .. }), "{error}");
             assert_eq!(error.attempts, 1);

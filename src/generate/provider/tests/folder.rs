@@ -61,16 +61,45 @@ async fn faults_of_an_answer_name_its_file_and_can_be_mended() {
     let provider = folder(place.path(), &limits());
     let path = place.path().join(format!("{}.answer.md", question().id()));
     let name = path.display().to_string();
-    fs::write(&path, "").unwrap();
-    says(&error(&*provider, &question()).await, &[&name, "is empty"]);
     fs::write(&path, b"caf\xe9").unwrap();
     says(&error(&*provider, &question()).await, &[&name, "not UTF-8 (byte 3)"]);
     fs::write(&path, vec![b'x'; 10_000_000]).unwrap();
     says(&error(&*provider, &question()).await, &[&name, "longer than 65536 bytes"]);
+    fs::write(&path, "Done.").unwrap();
+    assert_eq!(answer(&*provider, &question()).await.text, "Done.");
+}
+
+#[tokio::test]
+async fn what_is_no_file_with_a_text_in_it_is_no_answer_yet() {
+    let place = tempfile::tempdir().unwrap();
+    let provider = folder(place.path(), &limits());
+    let path = place.path().join(format!("{}.answer.md", question().id()));
+    let awaited = async || {
+        let reply = provider.ask(&question()).await.unwrap();
+        assert_eq!(reply, Reply::Awaited);
+    };
+    fs::write(&path, " \n").unwrap();
+    awaited().await;
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    says(&error(&*provider, &question()).await, &[&name, "not a regular file"]);
+    awaited().await;
     fs::remove_dir(&path).unwrap();
+    // Nobody else's files are read for whoever may write here.
+    let secret = place.path().join("secret");
+    fs::write(&secret, "root:x:0:0").unwrap();
+    std::os::unix::fs::symlink(&secret, &path).unwrap();
+    awaited().await;
+    fs::remove_file(&path).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    awaited().await;
+    fs::remove_file(&path).unwrap();
     fs::write(&path, "Done.").unwrap();
     assert_eq!(answer(&*provider, &question()).await.text, "Done.");
 }

@@ -31,6 +31,7 @@ async fn an_honest_winner_is_called_that_and_the_reviewer_named() {
         model: "scripted:second-opinion".to_owned(),
         input_tokens: 100,
         output_tokens: 10,
+        usd: 0.0,
     };
     assert_eq!(review, expected);
     assert_eq!(model.asked().len(), 1);
