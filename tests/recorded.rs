@@ -2,7 +2,7 @@
 //! no model is asked and nothing is measured. What the model said is read anew, and the search decides anew, on the
 //! evaluations as they were.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
 
 use std::{
     collections::{HashMap, VecDeque},

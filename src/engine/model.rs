@@ -57,6 +57,9 @@ impl Default for ModelSettings {
     }
 }
 
+/// Somebody who answers, and what that costs.
+pub(super) type Priced<P> = (P, Option<Price>);
+
 /// Where answers come from.
 pub(super) enum Answerer {
     /// And what it takes.
@@ -123,7 +126,7 @@ impl ModelChoice {
     pub(super) fn open_reviewer(
         &self,
         limited: bool,
-    ) -> Result<Option<(Arc<dyn Provider>, Option<Price>)>, EngineError> {
+    ) -> Result<Option<Priced<Arc<dyn Provider>>>, EngineError> {
         let Some(spec) = &self.reviewer else { return Ok(None) };
         let provider = self.open(spec)?;
         let price = self.price(&*provider, limited)?;

@@ -14,7 +14,7 @@ use super::{
     facts,
     fidelity::FidelityRule,
     generation::{ModelRoom, MovesGenerator, open_model},
-    model::{Answerer, ModelChoice},
+    model::{Answerer, ModelChoice, Priced},
     plane_evaluator::{FaultSlot, PlaneEvaluator},
     profiles::Profiles,
     recipes_generator::RecipesGenerator,
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     evaluate::Plane,
-    generate::provider::{Provider, price::Price},
+    generate::provider::Provider,
     kernel::Target,
     report::{self, Report},
     search::{
@@ -196,7 +196,7 @@ struct House<'h> {
 struct Minds<'m> {
     choice: Option<&'m ModelChoice>,
     answerer: Option<Answerer>,
-    reviewer: Option<(Arc<dyn Provider>, Option<Price>)>,
+    reviewer: Option<Priced<Arc<dyn Provider>>>,
 }
 
 /// A run that asked a language model goes on with one, or is told to end without.
