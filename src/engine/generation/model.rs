@@ -19,7 +19,7 @@ use crate::{
     generate::{
         answer::{Judgement, Prediction},
         prompt::Failure,
-        provider::price::estimate_tokens,
+        provider::price::{estimate_prompt, estimate_tokens},
         task::{self, Experience, Library, Selector},
     },
     kernel::{
@@ -163,8 +163,7 @@ impl ModelGenerator {
                 let before = self.origins.get(&rejected.id).and_then(|key| self.exchanges.get(key));
                 let said = before.map_or(0, |it| {
                     let answer = it.said.answer.as_deref().unwrap_or_default();
-                    crate::generate::provider::price::estimate_prompt(&it.said.conversation)
-                        + estimate_tokens(answer)
+                    estimate_prompt(&it.said.conversation) + estimate_tokens(answer)
                 });
                 said + REST_OF_REPAIR
             }
@@ -207,14 +206,19 @@ impl ModelGenerator {
             }
         };
         let exemplar = self.parts.library.get(&exchange.said.task).map(|it| it.exemplar.clone());
-        let title = self.parts.library.get(&exchange.said.task).map_or("", |it| it.title.as_str());
-        let about = format!("{} ({title})", exchange.said.conversation.id());
+        let about = self.about(&exchange);
         let subject = Subject { source, exemplar };
         let state = Arc::new(Mutex::new(None));
         let question =
             Question { about, parent, subject, state, asked: Instant::now(), awaited: false };
         self.ask(exchange, &question);
         self.questions.insert(ticket, question);
+    }
+
+    /// What was asked last, for people: its identity and the task.
+    fn about(&self, exchange: &Exchange) -> String {
+        let title = self.parts.library.get(&exchange.said.task).map_or("", |it| it.title.as_str());
+        format!("{} ({title})", exchange.said.conversation.id())
     }
 
     /// Asks in the background.
@@ -305,13 +309,18 @@ impl ModelGenerator {
 
     /// What has come of a request; `None` for a ticket that is not of this generator.
     pub(super) fn poll(&mut self, ticket: Ticket) -> Option<Answer> {
+        let step = self.questions.get(&ticket)?.state().take();
+        let about = match &step {
+            Some(Step::Awaited(exchange)) => Some(self.about(exchange)),
+            _ => None,
+        };
         let question = self.questions.get_mut(&ticket)?;
-        let step = question.state().take();
         match step {
             None if question.awaited => Some(Answer::Awaited),
             None => Some(Answer::Pending),
             Some(Step::Awaited(exchange)) => {
                 question.awaited = true;
+                question.about = about.unwrap_or_default();
                 if question.asked.elapsed() < LOOK_EVERY {
                     *question.state() = Some(Step::Awaited(exchange));
                 } else if let Some(mut question) = self.questions.remove(&ticket) {
