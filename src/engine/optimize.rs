@@ -107,6 +107,8 @@ pub async fn optimize(
     // Wherever this session writes to: a run is driven by one session at a time.
     let own = earlier.as_ref().map(|(record, _)| &record.output).filter(|own| **own != output);
     let _own = own.map(|own| store::lock_output(own)).transpose()?;
+    // Whoever held the locks until now may have gone on with it.
+    let earlier = find_earlier(&database, &request).await?;
     // Before anything is started: what is wrong with a name or a key is known at once.
     let minds = Minds::open(&request, earlier.as_ref().map(|(it, _)| it), &database).await?;
     for file in minds.unclaimed().await {

@@ -8,11 +8,12 @@ use super::{
     promotion,
     recorder::Recorder,
     requests::Requests,
+    timekeeping::{Until, timekeeping},
 };
 use crate::kernel::{Candidate, Evaluation};
 
 /// How often the passing of time is recorded while nothing else happens.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 /// How often a generator that is still at work is asked.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -412,38 +413,5 @@ impl Session<'_> {
         self.warn().await?;
         self.recorder.record(&[Event::Ended { outcome: outcome.clone() }]).await?;
         Ok(outcome)
-    }
-}
-
-/// How long time is kept.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Until {
-    /// It is asked to stop.
-    Stopped,
-    /// Or the limit of wall clock is reached.
-    WallLimit,
-}
-
-/// Records the passing of time, beside a future that is awaited, until that must be given up.
-pub(super) async fn timekeeping(
-    recorder: &mut Recorder<'_>,
-    stop: &mut Stop,
-    until: Until,
-) -> SearchError {
-    loop {
-        let stopped = tokio::select! {
-            biased;
-            () = stop.wait() => true,
-            () = tokio::time::sleep(TICK) => false,
-        };
-        if let Err(error) = recorder.tick().await {
-            return error;
-        }
-        if stopped {
-            return SearchError::Interrupted;
-        }
-        if until == Until::WallLimit && recorder.state.remaining().wall_seconds == Some(0.0) {
-            return SearchError::BudgetEndedBeforeBaseline { limit: Limit::WallClock };
-        }
     }
 }

@@ -19,6 +19,7 @@ mod scheduler;
 mod score;
 mod state;
 mod stopping;
+mod timekeeping;
 mod watch;
 mod waterfall;
 

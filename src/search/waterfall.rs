@@ -5,7 +5,8 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use super::{
     Event, Outcome, SearchError, Spend, Standing, State,
-    driver::{Session, Until, timekeeping},
+    driver::Session,
+    timekeeping::{Until, timekeeping},
 };
 use crate::kernel::{Candidate, Gate, Review};
 
