@@ -99,14 +99,15 @@ pub async fn optimize(
     mut stop: Stop,
 ) -> Result<Finished, EngineError> {
     let clock = SessionClock(Instant::now());
+    // Where nothing can be written, nothing is begun.
+    let named = request.output.as_deref().map(store::lock_output).transpose()?;
     let database = SqliteStore::open(&database_path(request.database.clone())?).await?;
-    let earlier = find_earlier(&database, &request).await?;
-    let output = request.output.clone().or(earlier.as_ref().map(|(it, _)| it.output.clone()));
-    let output = output.ok_or_else(|| EngineError::Usage("name a folder with --out".into()))?;
-    let lock = store::lock_output(&output)?;
+    let own = find_earlier(&database, &request).await?.map(|(record, _)| record.output);
     // Wherever this session writes to: a run is driven by one session at a time.
-    let own = earlier.as_ref().map(|(record, _)| &record.output).filter(|own| **own != output);
-    let _own = own.map(|own| store::lock_output(own)).transpose()?;
+    let own = own.filter(|own| Some(own) != request.output.as_ref());
+    let own = own.map(|own| store::lock_output(&own)).transpose()?;
+    let lock = named.as_ref().or(own.as_ref());
+    let lock = lock.ok_or_else(|| EngineError::Usage("name a folder with --out".into()))?;
     // Whoever held the locks until now may have gone on with it.
     let earlier = find_earlier(&database, &request).await?;
     // Before anything is started: what is wrong with a name or a key is known at once.
@@ -135,7 +136,7 @@ pub async fn optimize(
     }
     let house = House {
         request: &request,
-        output: &output,
+        output: lock.folder(),
         database: &database,
         plane: &plane,
         clock: &clock,

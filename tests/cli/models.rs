@@ -188,7 +188,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused(&["--tokens", "1000"], "--tokens needs a language model: name one with --model");
     refused(&["--model", "gemini:x"], "no provider is called `gemini`");
     refused(&["--model", "anthropic:claude-sonnet-4-5"], "ANTHROPIC_API_KEY");
-    refused(&["--model", "folder:p", "--usd", "3"], "without a price for folder:p");
+    refused(&["--model", "folder:p", "--usd", "3"], "without a price: add \"folder:p\" =");
     refused(&["--model", "replay:20200101-000000-x-0000"], "no run 20200101-000000-x-0000");
     desk.write("kernelbrain.toml", "[model]\nname = \"command:touch owned\"\n");
     let by_file = ["--config", "kernelbrain.toml"];
