@@ -14,16 +14,20 @@ calls = pathlib.Path("calls.txt")
 with calls.open("a") as log:
     log.write(f"{turn}\n")
 number = len(calls.read_text().split())
+USELESS = [
+    lambda: "I am sorry, but I cannot help with that.",
+    lambda: "\x00\x1b[31m```python\n" + "def (" * 2000,
+    lambda: prompt,
+    lambda: "",
+    lambda: "x" * (12 << 20),
+    lambda: sys.exit("no model here"),
+]
 plays = {
     # Something else each time.
     "recipes": lambda: RECIPE.format(2 ** (6 + number % 4)),
     # First an answer that cannot be read, then one that a gate rejects, then a good one.
     "learner": lambda: ["It is fast enough.", BROKEN][turn] if turn < 2 else GOOD,
-    "refusal": lambda: "I am sorry, but I cannot help with that.",
-    "garbage": lambda: "\x00\x1b[31m```python\n" + "def (" * 2000,
-    "echo": lambda: prompt,
-    "nothing": lambda: "",
-    "huge": lambda: "x" * (12 << 20),
-    "failure": lambda: sys.exit("no model here"),
+    # Of no use, in another way each time.
+    "useless": lambda: USELESS[number % len(USELESS)](),
 }
 sys.stdout.write(plays[sys.argv[1]]())
