@@ -1,6 +1,8 @@
 //! What recipes may rely on: shapes and integers of the contract's cases, as the referee made
 //! them.
 
+use std::{fs, path::Path};
+
 use serde_json::Value;
 
 use crate::{
@@ -31,6 +33,16 @@ fn entry(target: &Target, contract: &Contract) -> Option<String> {
     }
     let source = crate::kernel::syntax::Source::parse(&*target.text).ok()?;
     contract.entries.iter().find(|name| source.function(name).is_some()).cloned()
+}
+
+/// The text of a contract: of a folder or a gpu-mode task, that of the reference in or beside it.
+pub(super) fn contract_text(contract: &Path) -> Option<String> {
+    let file = match contract.extension().and_then(|extension| extension.to_str()) {
+        _ if contract.is_dir() => contract.join("reference.py"),
+        Some("yml" | "yaml") => contract.with_file_name("reference.py"),
+        _ => contract.to_owned(),
+    };
+    Some(String::from_utf8_lossy(&fs::read(file).ok()?).into_owned())
 }
 
 fn arguments(layout: &Value) -> Vec<Argument> {

@@ -1,13 +1,12 @@
 //! The last gate of a winner, where a run has one: a second language model's opinion.
 
 use std::{
-    fs,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use super::run_plan::RunPlan;
+use super::{facts::contract_text, run_plan::RunPlan};
 use crate::{
     generate::{
         conversation::Usage,
@@ -40,24 +39,13 @@ impl ReviewFacts {
     pub fn of_run(plan: &RunPlan, target: &Target, device: &str) -> Self {
         Self {
             contract: plan.contract.clone(),
-            reference: reference(&target.contract),
+            reference: contract_text(&target.contract),
             bounds: plan.bounds.clone(),
             device: Some(device.to_owned()),
             baseline: Candidate::baseline(target.text.clone()),
             target: target.clone(),
         }
     }
-}
-
-/// The text of a contract. That of a gpu-mode task is in the file beside its `task.yml`.
-fn reference(contract: &Path) -> Option<String> {
-    let beside = |folder: &Path| folder.join("reference.py");
-    let file = match contract.extension().and_then(|extension| extension.to_str()) {
-        _ if contract.is_dir() => beside(contract),
-        Some("yml" | "yaml") => beside(contract.parent()?),
-        _ => contract.to_owned(),
-    };
-    Some(String::from_utf8_lossy(&fs::read(file).ok()?).into_owned())
 }
 
 /// Tokens of a question, estimated; enough for two files of a thousand lines and what belongs to them.

@@ -125,6 +125,14 @@ fn a_folder_of_prompts_parks_the_run_until_somebody_has_answered() {
     let added = desk.events("candidate_added");
     let rewritten = |it: &&Value| it["candidate"]["move"]["kind"] == "rewrite";
     assert_eq!(added.iter().filter(rewritten).count(), 1);
+
+    // Whoever does not want to wait any more has to say so.
+    let id = desk.report()["run"]["id"].as_str().unwrap().to_owned();
+    let forgot = desk.run(desk.optimize(&["--resume", &id]));
+    forgot.exits_with(2).says("or end it with what it has by --finish");
+    let finished = [arguments.as_slice(), &["--finish"]].concat();
+    desk.run(desk.optimize(&finished)).exits_with(0);
+    assert_eq!(desk.report()["run"]["id"], id.as_str());
 }
 
 fn files(folder: &Path, end: &str) -> Vec<String> {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    engine::facts::contract_text,
     evaluate::{Device, Plane},
     generate::{
         answer::Judgement,
@@ -249,16 +250,9 @@ fn file_name(source: &Path) -> String {
     source.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The text of the contract: of a folder, that of its reference.
+/// The contract's own text, or the beginning of a long one.
 fn reference(contract: &Path) -> Option<String> {
-    let file = if contract.is_dir() {
-        contract.join("reference.py")
-    } else if contract.extension().is_some_and(|it| it == "yml" || it == "yaml") {
-        contract.with_file_name("reference.py")
-    } else {
-        contract.to_owned()
-    };
-    let mut text = fs::read_to_string(file).ok()?;
+    let mut text = contract_text(contract)?;
     if text.len() > REFERENCE_BYTES {
         text.truncate((0..=REFERENCE_BYTES).rev().find(|at| text.is_char_boundary(*at))?);
         text.push_str("\n# … the rest is left out\n");

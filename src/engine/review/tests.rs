@@ -251,11 +251,11 @@ fn a_way_with_earlier_moves_says_so() {
 #[test]
 fn the_text_of_a_contract_is_found_in_all_its_forms() {
     let place = tempfile::tempdir().unwrap();
-    fs::write(place.path().join("reference.py"), "ref").unwrap();
-    fs::write(place.path().join("task.yml"), "tests: []").unwrap();
-    fs::write(place.path().join("test.py"), b"caf\xe9").unwrap();
-    let read = |name: &str| reference(&place.path().join(name));
-    assert_eq!(reference(place.path()).as_deref(), Some("ref"));
+    std::fs::write(place.path().join("reference.py"), "ref").unwrap();
+    std::fs::write(place.path().join("task.yml"), "tests: []").unwrap();
+    std::fs::write(place.path().join("test.py"), b"caf\xe9").unwrap();
+    let read = |name: &str| contract_text(&place.path().join(name));
+    assert_eq!(contract_text(place.path()).as_deref(), Some("ref"));
     assert_eq!(read("task.yml").as_deref(), Some("ref"));
     assert_eq!(read("test.py").as_deref(), Some("caf\u{fffd}"));
     assert_eq!(read("gone.py"), None);
