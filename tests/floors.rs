@@ -5,15 +5,18 @@
 use std::path::{Path, PathBuf};
 
 /// Rooms and the floor they are on.
-const ROOMS: [(&str, u32); 9] = [
+const ROOMS: [(&str, u32); 12] = [
     ("kernel", 2),
     ("gpu", 2),
+    ("repo", 2),
     ("search", 3),
     ("generate", 3),
     ("evaluate", 3),
     ("store", 3),
     ("report", 3),
+    ("github", 3),
     ("engine", 4),
+    ("service", 5),
     ("cli", 6),
 ];
 

@@ -10,6 +10,7 @@ mod exchange;
 mod experience;
 mod lock;
 mod run;
+pub mod service;
 pub mod sqlite;
 
 pub use ceilings::{CeilingKey, CeilingStore};
