@@ -87,12 +87,18 @@ async fn a_database_of_an_older_kernelbrain_is_brought_up_to_date() {
     let store = SqliteStore::open(&path).await.unwrap();
     store.create_run(&new_run("kept")).await.unwrap();
     store.close().await;
-    // As it was before ceilings and experience were kept.
+    // As it was when runs were all that was kept.
     let mut raw = raw(&path).await;
     for step in [
         "DROP TABLE ceilings",
         "DROP TABLE experience",
         "DROP TABLE exchanges",
+        "DROP TABLE job_events",
+        "DROP TABLE job_runs",
+        "DROP TABLE jobs",
+        "DROP TABLE deliveries",
+        "DROP TABLE effects",
+        "DROP TABLE leaders",
         "DELETE FROM _sqlx_migrations WHERE version > 1",
     ] {
         query(step).execute(&mut raw).await.unwrap();
@@ -139,7 +145,7 @@ async fn a_place_that_cannot_be_written_is_named() {
 async fn another_writer_is_waited_for_and_then_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernelbrain.db");
-    let options = SqliteOptions { busy_timeout: Duration::from_millis(50) };
+    let options = SqliteOptions { busy_timeout: Duration::from_millis(50), ..Default::default() };
     let store = SqliteStore::open_with(&path, options).await.unwrap();
     store.create_run(&new_run("run")).await.unwrap();
 

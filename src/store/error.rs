@@ -53,6 +53,41 @@ pub enum StoreError {
     #[error("another kernelbrain{} is writing to {}; wait for it or use another --out", owner(*pid), folder.display())]
     OutputInUse { folder: PathBuf, pid: Option<u32> },
 
+    #[error(
+        "the address of the database is not understood ({problem}); it has the form postgres://user:password@host:5432/name"
+    )]
+    Address { problem: String },
+
+    #[error(
+        "the database {database} cannot be reached ({detail}); check that the server runs there and takes connections from here"
+    )]
+    Unreachable { database: String, detail: String },
+
+    #[error(
+        "the database {database} does not let us in ({detail}); check user, password and name in its address"
+    )]
+    NoEntry { database: String, detail: String },
+
+    #[error(
+        "the database {database} is in use by a newer kernelbrain (migration {migration}); upgrade this one"
+    )]
+    NewerServer { database: String, migration: i64 },
+
+    #[error(
+        "the database {database} cannot be prepared ({detail}); give kernelbrain an empty one of its own, whose owner it is"
+    )]
+    Unprepared { database: String, detail: String },
+
+    #[error(
+        "the job {job} cannot go from {from} to {to}: only a lease puts a job into the hands of a runner"
+    )]
+    NotLeased { job: String, from: &'static str, to: &'static str },
+
+    #[error(
+        "the copy of run {run} has {kept} events, and those after {after} do not follow; copy it from the beginning"
+    )]
+    JournalGap { run: String, after: u64, kept: u64 },
+
     #[error("the database {database} failed: {source}")]
     Database { database: String, source: sqlx::Error },
 }

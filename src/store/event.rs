@@ -56,6 +56,10 @@ fn without_source(event: &Event) -> (Event, Option<(String, Arc<str>)>) {
     let Event::CandidateAdded { candidate } = event else { return (event.clone(), None) };
     let mut candidate = candidate.clone();
     let text = std::mem::replace(&mut candidate.source, "".into());
-    let hash = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    (Event::CandidateAdded { candidate }, Some((hash, text)))
+    (Event::CandidateAdded { candidate }, Some((content_hash(&text), text)))
+}
+
+/// SHA-256 in 64 hexadecimal digits.
+pub(super) fn content_hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

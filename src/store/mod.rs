@@ -9,6 +9,7 @@ mod event;
 mod exchange;
 mod experience;
 mod lock;
+pub mod postgres;
 mod run;
 pub mod service;
 pub mod sqlite;
@@ -19,6 +20,7 @@ pub use error::StoreError;
 pub use exchange::{ExchangeKey, ExchangeStore, KeptExchange};
 pub use experience::{BadLine, ExperienceFilter, ExperienceStore, from_json_lines, to_json_lines};
 pub use lock::{OutputLock, lock_output};
+pub use postgres::PostgresStore;
 pub use run::{NewRun, RunRecord, RunState, RunStore, RunSummary};
 pub use sqlite::SqliteStore;
 

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::SystemTime};
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Environment, StoreError};
@@ -26,7 +27,8 @@ pub struct NewRun {
 }
 
 /// Whether a run can go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// Begun and not ended: under way, or stopped and to be resumed.
     Open,
@@ -36,7 +38,7 @@ pub enum RunState {
 }
 
 /// A run as it is kept.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     pub id: String,
     pub key: String,

@@ -14,11 +14,14 @@ pub struct Change {
     pub effects: Vec<NewEffect>,
     /// The effect whose completion it follows from.
     pub done: Option<EffectDone>,
-    /// Effects that are not owed any more: those of these keys, unless they are done.
+    /// Effects that are not owed any more: those of these keys, unless they are done. One that is
+    /// also among `effects` is owed anew.
     pub dropped_effects: Vec<String>,
 }
 
-/// A job's step to another state, or to more of the same.
+/// A job's step to another state, or to more of the same. Into the hands of a runner a job comes by
+/// [`super::JobStore::lease`] alone: here it may go from leased to running, and an attempt at more is an
+/// error. Out of them it goes by any step to another state, which ends the lease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
     pub job: JobId,
@@ -54,7 +57,7 @@ pub enum Applied {
     Kept,
     /// Somebody else was faster: read again, decide again. Nothing was kept.
     Conflict,
-    /// A job of the same origin exists: what asked for it was handled before. Nothing of the new jobs
-    /// and effects was kept; the delivery is done.
+    /// A job of the same origin exists: what asked for it was handled before. Nothing was kept but
+    /// that the delivery, and the effect that was performed, are done.
     Duplicate,
 }

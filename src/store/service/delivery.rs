@@ -66,6 +66,7 @@ pub trait DeliveryStore: Send + Sync {
     /// State of a delivery; `None` for an unknown one.
     async fn delivery_state(&self, id: &str) -> Result<Option<DeliveryState>, StoreError>;
 
-    /// Deletes bodies and rows of deliveries that ended before `before`; how many.
+    /// Deletes bodies and rows of deliveries that ended before `before`; how many. A failed one ended
+    /// when its last try was due.
     async fn forget_deliveries(&self, before: Millis) -> Result<u64, StoreError>;
 }

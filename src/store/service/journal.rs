@@ -33,7 +33,8 @@ pub struct RunPart<'a> {
 #[async_trait]
 pub trait JournalStore: Send + Sync {
     /// Adds to the copy of a run, all or nothing; `false` where the lease with `fence` is lost. Events
-    /// that are kept already are not kept twice, and a gap is an error.
+    /// that are kept already are not kept twice, and a gap is an error ([`StoreError::JournalGap`]).
+    /// The part after 0 of another run takes the place of what was kept.
     async fn copy_run(
         &self,
         job: &JobId,

@@ -9,6 +9,9 @@ mod delivery;
 mod effect;
 mod job;
 mod journal;
+pub(in crate::store) mod rows;
+pub(in crate::store) mod sql;
+pub(in crate::store) mod values;
 
 pub use change::{Applied, Change, EffectDone, Transition};
 pub use delivery::{Delivery, DeliveryState, DeliveryStore, Inserted, Receipt};

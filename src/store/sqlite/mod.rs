@@ -4,7 +4,9 @@
 //! operating system, so the death of the process, by `kill -9` too, loses nothing that was
 //! acknowledged. A power failure may lose the last transactions, never their order: the journal
 //! then ends a little earlier and the resumed run repeats those evaluations. `FULL` would buy
-//! that back for a disk flush before every evaluation, on the path that feeds the GPU.
+//! that back for a disk flush before every evaluation, on the path that feeds the GPU; a service
+//! opens its database so ([`SqliteOptions::service`]), because GitHub does not send twice what it was
+//! told to have arrived.
 
 mod ceilings;
 mod exchanges;
@@ -13,12 +15,17 @@ mod failure;
 mod open;
 mod rows;
 mod runs;
+mod service;
 
 pub use open::SqliteOptions;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use sqlx::SqlitePool;
+use tokio::sync::Mutex;
 
 use super::StoreError;
 
@@ -27,6 +34,8 @@ use super::StoreError;
 pub struct SqliteStore {
     pool: SqlitePool,
     path: PathBuf,
+    /// Whose turn it is to write for the service.
+    turn: Arc<Mutex<()>>,
 }
 
 impl SqliteStore {
@@ -36,9 +45,10 @@ impl SqliteStore {
         Self::open_with(path, SqliteOptions::default()).await
     }
 
-    /// As [`SqliteStore::open`], with the waiting time given.
+    /// As [`SqliteStore::open`], with waiting time and durability given.
     pub async fn open_with(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
-        open::open(path, options).await.map(|pool| Self { pool, path: path.to_owned() })
+        let pool = open::open(path, options).await?;
+        Ok(Self { pool, path: path.to_owned(), turn: Arc::default() })
     }
 
     /// Lets go of the file after what is under way; without it the file closes when dropped.

@@ -24,11 +24,21 @@ const APPLICATION_ID: i64 = 0x6b62_726e;
 pub struct SqliteOptions {
     /// How long to wait for another process that is writing.
     pub busy_timeout: Duration,
+    /// Whether what is acknowledged survives the loss of power too, at the price of a disk flush a
+    /// transaction.
+    pub survives_power_loss: bool,
+}
+
+impl SqliteOptions {
+    /// For a service: what GitHub was told to have arrived must not be lost.
+    pub fn service() -> Self {
+        Self { survives_power_loss: true, ..Self::default() }
+    }
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(10) }
+        Self { busy_timeout: Duration::from_secs(10), survives_power_loss: false }
     }
 }
 
@@ -44,8 +54,11 @@ pub(super) async fn open(path: &Path, options: SqliteOptions) -> Result<SqlitePo
         .busy_timeout(options.busy_timeout)
         .disable_statement_logging();
     // Already a write-ahead log is a change to the file, so not before it is known to be ours.
-    let connect =
-        looking.clone().journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Normal);
+    let synchronous = match options.survives_power_loss {
+        true => SqliteSynchronous::Full,
+        false => SqliteSynchronous::Normal,
+    };
+    let connect = looking.clone().journal_mode(SqliteJournalMode::Wal).synchronous(synchronous);
 
     let mut first = connect_patiently(path, &looking, options.busy_timeout).await?;
     prepare(path, &mut first).await?;
@@ -135,6 +148,7 @@ fn migrator() -> Migrator {
         (2, "ceilings", include_str!("../../../migrations/sqlite/0002_ceilings.sql")),
         (3, "experience", include_str!("../../../migrations/sqlite/0003_experience.sql")),
         (4, "exchanges", include_str!("../../../migrations/sqlite/0004_exchanges.sql")),
+        (5, "service", include_str!("../../../migrations/sqlite/0005_service.sql")),
     ];
     let migrations = files.map(|(version, name, sql)| {
         let sql = sqlx::SqlSafeStr::into_sql_str(sql);

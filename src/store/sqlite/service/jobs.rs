@@ -1,0 +1,204 @@
+//! [`JobStore`] on SQLite: changes and questions. Leases are the neighbour's.
+
+use async_trait::async_trait;
+use serde_json::Value;
+use sqlx::{Sqlite, Transaction, query};
+
+use super::{SqliteStore, effects::keep_effects};
+use crate::store::{
+    StoreError,
+    service::{
+        Applied, Change, Job, JobId, JobState, JobStore, Millis, NewJob, PullKey, Spent, SpentOn,
+        Transition, rows,
+        sql::{
+            DELIVERY_DONE, JOB, JOBS_OF, QUEUE, SPENT_ON_INSTALLATION, SPENT_ON_PULL,
+            SPENT_ON_USER, STEP, select_jobs,
+        },
+        values::{may_step, optional_json, signed, words},
+    },
+};
+
+#[async_trait]
+impl JobStore for SqliteStore {
+    async fn apply(&self, change: &Change, now: Millis) -> Result<Applied, StoreError> {
+        let applied = self.keep(change, now).await?;
+        if applied == Applied::Duplicate {
+            let handled = Change {
+                delivery: change.delivery.clone(),
+                done: change.done.clone(),
+                ..Change::default()
+            };
+            self.keep(&handled, now).await?;
+        }
+        Ok(applied)
+    }
+
+    async fn job(&self, id: &JobId) -> Result<Option<Job>, StoreError> {
+        let found = query(JOB).bind(&id.0).fetch_optional(&self.pool).await;
+        found
+            .and_then(|row| row.as_ref().map(rows::job).transpose())
+            .map_err(|error| self.failed(error))
+    }
+
+    async fn jobs_of(&self, pull: PullKey) -> Result<Vec<Job>, StoreError> {
+        let found = query(JOBS_OF)
+            .bind(signed(pull.installation))
+            .bind(signed(pull.repository))
+            .bind(signed(pull.number))
+            .fetch_all(&self.pool)
+            .await;
+        found
+            .and_then(|rows| rows.iter().map(rows::job).collect())
+            .map_err(|error| self.failed(error))
+    }
+
+    async fn jobs_in(&self, states: &[JobState], at_most: u32) -> Result<Vec<Job>, StoreError> {
+        let names: Value = states.iter().map(|state| state.name()).collect();
+        let found = query(select_jobs!(
+            "WHERE state IN (SELECT value FROM json_each($1)) ORDER BY number LIMIT $2"
+        ))
+        .bind(names.to_string())
+        .bind(at_most)
+        .fetch_all(&self.pool)
+        .await;
+        found
+            .and_then(|rows| rows.iter().map(rows::job).collect())
+            .map_err(|error| self.failed(error))
+    }
+
+    async fn lease(
+        &self,
+        runner: &str,
+        labels: &[String],
+        now: Millis,
+        until: Millis,
+    ) -> Result<Option<Job>, StoreError> {
+        self.lease_oldest(runner, labels, now, until).await
+    }
+
+    async fn heartbeat(
+        &self,
+        id: &JobId,
+        fence: u64,
+        until: Millis,
+        progress: Option<&Value>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        self.prolong(id, fence, until, progress, now).await
+    }
+
+    async fn lost_leases(&self, now: Millis) -> Result<Vec<Job>, StoreError> {
+        self.leases_before(now).await
+    }
+
+    async fn spent(&self, on: &SpentOn, since: Millis) -> Result<Spent, StoreError> {
+        let asked = match on {
+            SpentOn::Pull(pull) => query(SPENT_ON_PULL)
+                .bind(since)
+                .bind(signed(pull.installation))
+                .bind(signed(pull.repository))
+                .bind(signed(pull.number)),
+            SpentOn::User { installation, login } => {
+                query(SPENT_ON_USER).bind(since).bind(signed(*installation)).bind(login)
+            }
+            SpentOn::Installation(installation) => {
+                query(SPENT_ON_INSTALLATION).bind(since).bind(signed(*installation))
+            }
+        };
+        let found = asked.fetch_one(&self.pool).await;
+        found.and_then(|row| rows::spent(&row)).map_err(|error| self.failed(error))
+    }
+
+    async fn lead(
+        &self,
+        name: &str,
+        owner: &str,
+        now: Millis,
+        until: Millis,
+    ) -> Result<bool, StoreError> {
+        self.take_lead(name, owner, now, until).await
+    }
+}
+
+impl SqliteStore {
+    /// All of a change in one transaction, or nothing of it.
+    async fn keep(&self, change: &Change, now: Millis) -> Result<Applied, StoreError> {
+        let (_turn, mut transaction) = self.writing().await?;
+        for job in &change.new_jobs {
+            let queued = queue(&mut transaction, job, now).await;
+            if !queued.map_err(|error| self.failed(error))? {
+                return Ok(Applied::Duplicate);
+            }
+        }
+        for step in &change.transitions {
+            let kept = standing(&mut transaction, &step.job).await;
+            if !may_step(kept.map_err(|error| self.failed(error))?, step)? {
+                return Ok(Applied::Conflict);
+            }
+            take_step(&mut transaction, step, now).await.map_err(|error| self.failed(error))?;
+        }
+        let written = async {
+            if let Some(id) = &change.delivery {
+                query(DELIVERY_DONE).bind(id).bind(now).execute(&mut *transaction).await?;
+            }
+            keep_effects(&mut transaction, change).await?;
+            transaction.commit().await
+        };
+        written.await.map(|()| Applied::Kept).map_err(|error| self.failed(error))
+    }
+}
+
+/// `false` where its origin is taken.
+async fn queue(
+    transaction: &mut Transaction<'_, Sqlite>,
+    job: &NewJob,
+    now: Millis,
+) -> Result<bool, sqlx::Error> {
+    query(QUEUE)
+        .bind(&job.id.0)
+        .bind(signed(job.pull.installation))
+        .bind(signed(job.pull.repository))
+        .bind(signed(job.pull.number))
+        .bind(&job.repository)
+        .bind(&job.head_sha)
+        .bind(&job.base_sha)
+        .bind(&job.requested_by)
+        .bind(&job.origin)
+        .bind(&job.gpu)
+        .bind(signed(job.budget_seconds))
+        .bind(job.order.to_string())
+        .bind(now)
+        .execute(&mut **transaction)
+        .await
+        .map(|done| done.rows_affected() > 0)
+}
+
+async fn standing(
+    transaction: &mut Transaction<'_, Sqlite>,
+    job: &JobId,
+) -> Result<Option<(JobState, u64)>, sqlx::Error> {
+    let row = query("SELECT state, version FROM jobs WHERE id = $1")
+        .bind(&job.0)
+        .fetch_optional(&mut **transaction)
+        .await?;
+    row.as_ref().map(rows::standing).transpose()
+}
+
+async fn take_step(
+    transaction: &mut Transaction<'_, Sqlite>,
+    step: &Transition,
+    now: Millis,
+) -> Result<(), sqlx::Error> {
+    query(STEP)
+        .bind(&step.job.0)
+        .bind(signed(step.version))
+        .bind(step.to.name())
+        .bind(optional_json(step.progress.as_ref()))
+        .bind(optional_json(step.result.as_ref()))
+        .bind(step.reason.as_deref().map(words))
+        .bind(step.spent_seconds.map(signed))
+        .bind(now)
+        .execute(&mut **transaction)
+        .await
+        .map(drop)
+}
