@@ -1,0 +1,154 @@
+//! Who asks: as the App with a JWT, or as one of its installations with a token.
+//!
+//! Races that are met here:
+//! - A token is known to some of GitHub's machines before others. A 401 within seconds of minting
+//!   means that, so the same token is tried again a second and two seconds later.
+//! - A token may be revoked while it is kept here. Any other 401 drops it and mints once.
+//! - Our clock may be off. GitHub says so in words, and its answer has a date.
+//!
+//! A 401 says that nothing was done, so all of this goes for writes, too. Nothing else does.
+
+use std::{sync::Arc, time::Duration};
+
+use backon::{ExponentialBuilder, Retryable as _};
+use http::{Method, StatusCode};
+use secrecy::SecretString;
+
+use super::{
+    GitHubError, Result, WallClock,
+    address::Address,
+    app::Signer,
+    quota::Quotas,
+    throttle,
+    token::{Minted, Scope, Token, Tokens},
+    transport::{Answer, Request, Transport},
+};
+
+/// How soon after minting a 401 is put down to replication.
+const REPLICATION: Duration = Duration::from_secs(5);
+const REPLICATION_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
+/// How often a read is repeated.
+const READ_RETRIES: usize = 3;
+
+/// As whom a request is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum As {
+    App,
+    Installation(Scope),
+}
+
+/// The App's way to GitHub.
+pub(super) struct Session {
+    pub(super) address: Address,
+    pub(super) transport: Transport,
+    pub(super) signer: Signer,
+    pub(super) tokens: Tokens,
+    pub(super) quotas: Quotas,
+    pub(super) clock: Arc<dyn WallClock>,
+}
+
+impl Session {
+    /// The successful answer to `request`. A read is repeated where GitHub or the network stumbles;
+    /// a write is sent once.
+    pub(super) async fn call(&self, who: As, request: &Request) -> Result<Answer> {
+        if request.method == Method::GET {
+            self.repeated(|| self.once(who, request)).await
+        } else {
+            self.once(who, request).await
+        }
+        .inspect_err(|error| {
+            let (method, url) = (&request.method, &request.url);
+            tracing::debug!(%method, %url, %error, "GitHub did not do it");
+        })
+    }
+
+    /// A token for `scope` that nobody else uses, with an hour to live.
+    pub(super) async fn mint(&self, scope: Scope) -> Result<Token> {
+        let path = format!("/app/installations/{}/access_tokens", scope.installation);
+        let request = Request::new(Method::POST, self.address.rest(&path), Some(scope.request()));
+        // A token more or less changes nothing, so this write may be repeated.
+        let minted = self.repeated(|| self.as_app(&request)).await;
+        let answer = minted.map_err(|error| match error {
+            GitHubError::Unprocessable(why) => GitHubError::Forbidden(format!(
+                "{why} (installation {}, repository {})",
+                scope.installation, scope.repository
+            )),
+            other => other,
+        })?;
+        // Not with the parser's words: they may quote the token.
+        let minted: Minted = serde_json::from_slice(&answer.body)
+            .map_err(|_| GitHubError::Invalid("no token where one was asked for".to_owned()))?;
+        let now = self.clock.now();
+        Ok(Token::new(minted, now, throttle::date(&answer.headers).unwrap_or(now)))
+    }
+
+    async fn repeated<F, Attempt>(&self, attempt: F) -> Result<Answer>
+    where
+        F: FnMut() -> Attempt,
+        Attempt: Future<Output = Result<Answer>>,
+    {
+        let clock = Arc::clone(&self.clock);
+        let waits = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_secs(1))
+            .with_max_times(READ_RETRIES)
+            .with_jitter();
+        attempt
+            .retry(waits)
+            .sleep(move |wait| {
+                let clock = Arc::clone(&clock);
+                async move { clock.sleep(wait).await }
+            })
+            .when(|error| matches!(error, GitHubError::Transient { .. }))
+            .await
+    }
+
+    async fn once(&self, who: As, request: &Request) -> Result<Answer> {
+        match who {
+            As::App => self.as_app(request).await,
+            As::Installation(scope) => self.as_installation(scope, request).await,
+        }
+    }
+
+    async fn as_app(&self, request: &Request) -> Result<Answer> {
+        let answer = self.signed(request).await?;
+        let refused = answer.status == StatusCode::UNAUTHORIZED;
+        let answer = if refused && self.signer.learn_skew(&answer, self.clock.now()) {
+            self.signed(request).await?
+        } else {
+            answer
+        };
+        answer.success(self.clock.now())
+    }
+
+    async fn signed(&self, request: &Request) -> Result<Answer> {
+        let jwt = self.signer.jwt(self.clock.now())?;
+        self.send(request, &jwt).await
+    }
+
+    async fn as_installation(&self, scope: Scope, request: &Request) -> Result<Answer> {
+        let mut replaced = false;
+        let mut waits = REPLICATION_WAITS.iter();
+        loop {
+            let token = self.tokens.get(scope, self.clock.now(), || self.mint(scope)).await?;
+            let answer = self.send(request, &token.secret).await?;
+            let now = self.clock.now();
+            self.quotas.learn(scope.installation, &answer.headers);
+            if answer.status != StatusCode::UNAUTHORIZED {
+                return answer.success(now);
+            }
+            let is_new = now.duration_since(token.minted).is_ok_and(|age| age < REPLICATION);
+            if is_new && let Some(wait) = waits.next() {
+                self.clock.sleep(*wait).await;
+            } else if replaced || is_new {
+                return Err(GitHubError::Unauthorized);
+            } else {
+                replaced = true;
+                self.tokens.forget(scope, &token, now).await;
+            }
+        }
+    }
+
+    async fn send(&self, request: &Request, bearer: &SecretString) -> Result<Answer> {
+        self.transport.send(&self.address, request, bearer).await
+    }
+}
