@@ -28,6 +28,7 @@ mod repository;
 mod route;
 mod session;
 pub mod signature;
+pub mod suggest;
 mod text_limits;
 mod throttle;
 mod time;
