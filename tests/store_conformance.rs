@@ -10,21 +10,20 @@ use std::{
 
 use kernelbrain::{
     engine::StoredJournal,
-    kernel::{
-        Candidate, CandidateId, CaseMeasurement, CeilingMethod, Ceilings, Cost, Entry, Evaluation,
-        Gate, Move, Precision, Rejection, RequestKind, Target, Verdict, Verification,
-    },
-    search::{Decision, Event, Outcome, Spend, ports::Journal},
+    kernel::{CandidateId, CeilingMethod, Ceilings, Precision, RequestKind},
+    search::{Event, Outcome, ports::Journal},
     store::{
-        CeilingKey, CeilingStore, Environment, ExchangeKey, ExchangeStore, KeptExchange, NewRun,
-        RunState, RunStore, SqliteStore, StoreError,
+        CeilingKey, CeilingStore, ExchangeKey, ExchangeStore, KeptExchange, NewRun, RunState,
+        RunStore, SqliteStore, StoreError,
     },
 };
 
 #[path = "store/experience.rs"]
 mod experience;
+#[path = "store/samples.rs"]
+mod samples;
 
-const SOURCE: &str = "import triton\n\n@triton.jit\ndef kernel():\n    pass\n";
+use samples::{SOURCE, added, environment, one_of_each, target, warning};
 
 #[tokio::test]
 async fn sqlite_keeps_every_promise() {
@@ -292,107 +291,8 @@ fn new_run(id: &str, key: &str) -> NewRun {
         id: id.into(),
         key: key.into(),
         output: PathBuf::from("/tmp/out ü"),
-        target: Target {
-            name: "softmax".into(),
-            source: PathBuf::from("kernels/softmax.py"),
-            text: SOURCE.into(),
-            entry: Entry { module: None, function: Some("kernel_function".into()) },
-            contract: PathBuf::from("test.py"),
-            editable: None,
-            package: None,
-            rules: vec!["no \"magic\" numbers".into()],
-            tests: None,
-            archs: Vec::new(),
-        },
+        target: target(),
         plan: serde_json::json!({"seed": 7, "rungs": [{"keep": 0.3333333333333333}]}),
         created: SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_959_901_250),
     }
-}
-
-fn environment() -> Environment {
-    Environment {
-        kind: "cuda".into(),
-        device: "NVIDIA H200".into(),
-        driver: Some("570.86.15".into()),
-        torch: "2.11.0".into(),
-        triton: "3.6.0".into(),
-        kernelbrain: "0.1.0".into(),
-    }
-}
-
-fn warning(text: &str) -> Event {
-    Event::Warned { text: text.into() }
-}
-
-fn added(source: &str) -> Event {
-    let parent = CandidateId::of(SOURCE);
-    let origin = Move::Recipe { text: "warps 8; tile BLOCK=512".into() };
-    Event::CandidateAdded { candidate: Candidate::child(&parent, origin, source) }
-}
-
-fn one_of_each() -> Vec<Event> {
-    let baseline = Candidate::baseline(SOURCE);
-    let candidate = baseline.id.clone();
-    let measured = CaseMeasurement {
-        case: "medium".into(),
-        latency_us: 58.7,
-        baseline_us: None,
-        host_us: Some(12.0),
-        backward_us: None,
-        error: Some(0.1 + 0.2),
-    };
-    let evaluation = Evaluation {
-        candidate: candidate.clone(),
-        rung: 2,
-        verdict: Verdict::Accepted,
-        cases: vec![measured],
-        build: vec![],
-        diagnosis: None,
-        disturbed: 0,
-        profiling: None,
-        cost: Cost { gpu_seconds: 0.08, wall_seconds: 1.4 },
-        same_program_as: None,
-        observed: None,
-        ended_at: None,
-    };
-    let rejection = Rejection::new(Gate::Correctness, "differs by 3 %").on_case("ragged");
-    let rejected = Evaluation {
-        verdict: Verdict::Rejected(rejection.clone().at_line(Some(12))),
-        cases: vec![],
-        rung: 0,
-        ..evaluation.clone()
-    };
-    let verification = Verification {
-        candidate: candidate.clone(),
-        verdict: Verdict::Rejected(rejection),
-        comparisons: vec![],
-        vs_baseline: None,
-        vs_eager: None,
-        vs_compile: None,
-        cost: Cost::default(),
-        notes: vec!["no repository tests".into()],
-        profiling: None,
-        review: None,
-    };
-    let spent =
-        Spend { wall_seconds: 1.0 / 3.0, gpu_seconds: 0.1, evaluations: 1, ..Spend::default() };
-    let promote = Decision::Promote { reason: "rank 1 of 3".into() };
-    vec![
-        Event::BaselineMeasured { evaluation: evaluation.clone() },
-        Event::CandidateAdded { candidate: baseline },
-        Event::MoveDiscarded {
-            parent: candidate.clone(),
-            text: "warps 8".into(),
-            reason: "duplicate".into(),
-        },
-        Event::Debited { candidate: candidate.clone(), rung: 0, estimate: spent },
-        Event::Evaluated { evaluation, spent },
-        Event::Evaluated { evaluation: rejected, spent },
-        Event::Decided { candidate: candidate.clone(), rung: 0, decision: promote },
-        Event::Verified { verification, spent },
-        Event::Ticked { wall_seconds: 1e-300 },
-        Event::Warned { text: "a \"quoted\" line\nand another".into() },
-        Event::Resumed { reset: Some("driver".into()) },
-        Event::Ended { outcome: Outcome::Improved { best: candidate } },
-    ]
 }

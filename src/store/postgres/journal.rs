@@ -34,6 +34,7 @@ impl JournalStore for PostgresStore {
             tokio::time::sleep(pause).await;
         }
     }
+
     async fn copied_run(&self, job: &JobId, kernel: &str) -> Result<Option<KeptRun>, StoreError> {
         // One transaction: the record and the journal are of the same moment.
         let begun = self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await;

@@ -1,0 +1,107 @@
+//! Promises about deliveries.
+
+use std::sync::Arc;
+
+use kernelbrain::store::service::{
+    Change, Delivery, DeliveryState, DeliveryStore, Inserted, ServiceStore,
+};
+
+use crate::stories::{keep, receipt};
+
+fn handled(id: &str) -> Change {
+    Change { delivery: Some(id.into()), ..Change::default() }
+}
+
+async fn waiting(store: &impl DeliveryStore, now: i64) -> Vec<String> {
+    let due = store.deliveries_due(now, 1000).await.unwrap();
+    due.into_iter().map(|delivery| delivery.receipt.id).collect()
+}
+
+pub(crate) async fn are_kept_once_and_come_in_order(store: &impl ServiceStore) {
+    assert_eq!(store.receive(&[]).await.unwrap(), []);
+    // The second "b" of the batch is that of a proxy that sent twice.
+    let batch = ["c", "b", "b", "a"].map(receipt);
+    let answers = store.receive(&batch).await.unwrap();
+    assert_eq!(answers, [Inserted::New, Inserted::New, Inserted::Known, Inserted::New]);
+    assert_eq!(store.receive(&[receipt("a")]).await.unwrap(), [Inserted::Known]);
+
+    let due = store.deliveries_due(1000, 2).await.unwrap();
+    let expected = ["c", "b"].map(|id| Delivery { receipt: receipt(id), attempts: 0 });
+    assert_eq!(due, expected, "as they came, byte for byte");
+    assert_eq!(waiting(store, 999).await, [""; 0], "not before they came");
+
+    keep(store, handled("b"), 1100).await;
+    assert_eq!(waiting(store, 2000).await, ["c", "a"]);
+    assert_eq!(store.delivery_state("b").await.unwrap(), Some(DeliveryState::Done));
+    assert_eq!(store.delivery_state("c").await.unwrap(), Some(DeliveryState::Received));
+    assert_eq!(store.delivery_state("nobody's").await.unwrap(), None);
+    assert_eq!(store.receive(&[receipt("b")]).await.unwrap(), [Inserted::Known], "done is done");
+    assert_eq!(waiting(store, 2000).await, ["c", "a"]);
+}
+
+pub(crate) async fn are_received_by_the_hundred(store: &impl ServiceStore) {
+    let names: Vec<_> = (0..500).map(|number| format!("delivery-{number}")).collect();
+    let batch: Vec<_> = names.iter().map(|name| receipt(name)).collect();
+    let answers = store.receive(&batch).await.unwrap();
+    assert!(answers == vec![Inserted::New; 500], "{answers:?}");
+    assert_eq!(waiting(store, 1000).await, names);
+}
+
+pub(crate) async fn of_the_same_moment_are_kept_once(
+    stores: Vec<Arc<impl ServiceStore + 'static>>,
+) {
+    let names: Vec<_> = (0..50).map(|number| format!("delivery-{number}")).collect();
+    let tasks: Vec<_> = (0..8)
+        .map(|task: usize| {
+            let store = Arc::clone(&stores[task % stores.len()]);
+            let mut batch: Vec<_> = names.iter().map(|name| receipt(name)).collect();
+            // Every task comes with the same ones in another order.
+            batch.rotate_left(task * 6);
+            batch.reverse();
+            tokio::spawn(async move { store.receive(&batch).await.unwrap() })
+        })
+        .collect();
+    let mut new = 0;
+    for task in tasks {
+        let answers = task.await.unwrap();
+        new += answers.iter().filter(|answer| **answer == Inserted::New).count();
+    }
+    assert_eq!(new, 50);
+    assert_eq!(waiting(&*stores[0], 1000).await.len(), 50);
+}
+
+pub(crate) async fn that_cannot_be_handled_come_again_or_are_given_up(store: &impl ServiceStore) {
+    store.receive(&[receipt("a"), receipt("b")]).await.unwrap();
+    store.postpone_delivery("a", Some(5000), "GitHub says 502 \u{0}").await.unwrap();
+    assert_eq!(waiting(store, 4999).await, ["b"]);
+    let due = store.deliveries_due(5000, 10).await.unwrap();
+    assert_eq!((due[0].receipt.id.as_str(), due[0].attempts), ("a", 1), "its place is kept");
+
+    store.postpone_delivery("a", None, "no such repository").await.unwrap();
+    assert_eq!(store.delivery_state("a").await.unwrap(), Some(DeliveryState::Failed));
+    assert_eq!(waiting(store, 9000).await, ["b"]);
+
+    let answers = store.receive(&[receipt("a"), receipt("a"), receipt("b")]).await.unwrap();
+    assert_eq!(answers, [Inserted::Again, Inserted::Known, Inserted::Known]);
+    let due = store.deliveries_due(1000, 10).await.unwrap();
+    assert_eq!((due[0].receipt.id.as_str(), due[0].attempts), ("a", 0), "a fresh start");
+
+    keep(store, handled("a"), 1100).await;
+    store.postpone_delivery("a", None, "too late").await.unwrap();
+    assert_eq!(store.delivery_state("a").await.unwrap(), Some(DeliveryState::Done));
+}
+
+pub(crate) async fn are_forgotten_when_they_ended_long_ago(store: &impl ServiceStore) {
+    store.receive(&["waits", "old", "new", "failed"].map(receipt)).await.unwrap();
+    keep(store, handled("old"), 2000).await;
+    keep(store, handled("new"), 3000).await;
+    store.postpone_delivery("failed", Some(2500), "not now").await.unwrap();
+    store.postpone_delivery("failed", None, "never").await.unwrap();
+    assert_eq!(store.forget_deliveries(2000).await.unwrap(), 0);
+    assert_eq!(store.forget_deliveries(2500).await.unwrap(), 1);
+    assert_eq!(store.delivery_state("old").await.unwrap(), None);
+    assert_eq!(store.forget_deliveries(2501).await.unwrap(), 1);
+    assert_eq!(store.delivery_state("failed").await.unwrap(), None);
+    assert_eq!(store.delivery_state("new").await.unwrap(), Some(DeliveryState::Done));
+    assert_eq!(waiting(store, 9000).await, ["waits"]);
+}
