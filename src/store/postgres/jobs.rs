@@ -1,8 +1,10 @@
 //! [`JobStore`] on Postgres: changes and questions. Leases are the neighbour's.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use serde_json::Value;
-use sqlx::{Postgres, Transaction, query};
+use sqlx::{Postgres, Row, Transaction, query};
 
 use super::{PostgresStore, effects::keep_effects, failure::Patience};
 use crate::store::{
@@ -137,12 +139,14 @@ impl PostgresStore {
                 return Ok(Applied::Duplicate);
             }
         }
+        let standing = standings(&mut transaction, &change.transitions).await;
+        let mut standing = standing.map_err(|error| self.failed(error))?;
         for step in &change.transitions {
-            let kept = standing(&mut transaction, &step.job).await;
-            if !may_step(kept.map_err(|error| self.failed(error))?, step)? {
+            if !may_step(standing.get(&step.job.0).copied(), step)? {
                 return Ok(Applied::Conflict);
             }
             take_step(&mut transaction, step, now).await.map_err(|error| self.failed(error))?;
+            standing.insert(step.job.0.clone(), (step.to, step.version + 1));
         }
         let written = async {
             if let Some(id) = &change.delivery {
@@ -180,16 +184,19 @@ async fn queue(
         .map(|done| done.rows_affected() > 0)
 }
 
-/// Where a job stands, and stays until the transaction is over.
-async fn standing(
+/// Where the jobs of `steps` stand, and stay until the transaction is over. They are locked in the
+/// order of their ids, so that two changes of the same jobs do not each wait for the other.
+async fn standings(
     transaction: &mut Transaction<'_, Postgres>,
-    job: &JobId,
-) -> Result<Option<(JobState, u64)>, sqlx::Error> {
-    let row = query("SELECT state, version FROM jobs WHERE id = $1 FOR UPDATE")
-        .bind(&job.0)
-        .fetch_optional(&mut **transaction)
-        .await?;
-    row.as_ref().map(rows::standing).transpose()
+    steps: &[Transition],
+) -> Result<HashMap<String, (JobState, u64)>, sqlx::Error> {
+    let ids: Vec<&str> = steps.iter().map(|step| step.job.0.as_str()).collect();
+    let found =
+        query("SELECT id, state, version FROM jobs WHERE id = ANY($1) ORDER BY id FOR UPDATE")
+            .bind(ids)
+            .fetch_all(&mut **transaction)
+            .await?;
+    found.iter().map(|row| Ok((row.try_get("id")?, rows::standing(row)?))).collect()
 }
 
 async fn take_step(
