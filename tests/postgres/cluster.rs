@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::{fs::chown, process::CommandExt},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -14,7 +14,7 @@ use super::binaries::Binaries;
 /// process ends, however it ends, `kill -9` included; then the server ends and its folder goes.
 const KEEPER: &str = r#"
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=200 \
-    -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c deadlock_timeout=20ms >"$2/log" 2>&1 &
+    -c fsync=off -c synchronous_commit=off -c full_page_writes=off >"$2/log" 2>&1 &
 while read -r _; do :; done
 kill -QUIT $!
 wait
@@ -42,6 +42,7 @@ impl Cluster {
             Ok(answer) if answer.status.success() => found,
             _ => found.copied_to(folder.path()),
         };
+        user.give(folder.path());
         let prepared = user
             .command(&binaries.folder.join("initdb"))
             .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C"])
@@ -110,9 +111,12 @@ impl User {
         found.expect("root cannot run Postgres, and there is no user postgres or nobody; add one")
     }
 
+    /// The folder with all that is in it.
     fn give(self, folder: &Path) {
         if let Self::Other { id, group } = self {
-            chown(folder, Some(id), Some(group)).unwrap();
+            let mut chown = Command::new("chown");
+            let given = chown.arg("-R").arg(format!("{id}:{group}")).arg(folder).status().unwrap();
+            assert!(given.success(), "cannot give {} to user {id}", folder.display());
         }
     }
 

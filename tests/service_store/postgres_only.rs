@@ -1,14 +1,17 @@
-//! What is particular to Postgres: getting in.
+//! What is particular to Postgres: getting in, and getting along.
 
 use std::str::FromStr;
 
 use kernelbrain::store::{
     PostgresStore, StoreError,
-    service::{DeliveryStore, Inserted},
+    service::{Applied, Change, DeliveryStore, EffectStore, Inserted, JobState, JobStore},
 };
 use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 
-use crate::{postgres::fresh_database, stories::receipt};
+use crate::{
+    postgres::fresh_database,
+    stories::{effect, keep, look, new_job, owing, queueing, receipt, step, stepping},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_processes_may_prepare_an_empty_database_together() {
@@ -99,4 +102,60 @@ async fn who_is_not_let_in_is_told_why_and_no_password_is_shown() {
         assert!(matches!(error, StoreError::Address { .. }), "{error}");
         assert!(error.to_string().contains("postgres://user:password@host:5432/name"), "{error}");
     }
+}
+
+/// A person at a prompt has the effect and wants the job; the store has the job and wants the effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_postgres_undid_for_the_sake_of_another_is_tried_again() {
+    let database = fresh_database().await;
+    let store = PostgresStore::connect(&database.url).await.unwrap();
+    keep(&store, queueing([new_job("one")]), 7).await;
+    keep(&store, owing([effect("comment")]), 7).await;
+    let mut watching = PgConnection::connect(&database.url).await.unwrap();
+    for round in 1.. {
+        assert!(round < 20, "Postgres never undid what the store did");
+        let mut person = PgConnection::connect(&database.url).await.unwrap();
+        let mut person = person.begin().await.unwrap();
+        let take = "SELECT 1 FROM effects FOR UPDATE";
+        sqlx::query(take).execute(&mut *person).await.unwrap();
+
+        let job = look(&store, "one").await;
+        let change =
+            Change { effects: vec![effect("comment")], ..stepping([step(&job, JobState::Queued)]) };
+        let applying = tokio::spawn({
+            let store = store.clone();
+            async move { store.apply(&change, 8).await }
+        });
+        while !somebody_waits(&mut watching).await {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        // Now each waits for the other, until Postgres takes note and undoes one: nearly always the
+        // one that has waited longer.
+        let want = "UPDATE jobs SET reason = 'seen'";
+        let served = sqlx::query(want).execute(&mut *person).await.is_ok();
+        if served {
+            person.commit().await.unwrap();
+        } else {
+            person.rollback().await.unwrap();
+        }
+        assert_eq!(applying.await.unwrap().unwrap(), Applied::Kept);
+        let now = look(&store, "one").await;
+        assert_eq!(now.version, job.version + 1, "once");
+        let revision = store.effect("comment").await.unwrap().unwrap().revision;
+        assert_eq!(revision, now.version, "once");
+        if served {
+            assert_eq!(now.reason, "seen");
+            return;
+        }
+    }
+}
+
+async fn somebody_waits(watching: &mut PgConnection) -> bool {
+    sqlx::query_scalar(
+        "SELECT count(*) > 0 FROM pg_stat_activity \
+         WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    .fetch_one(watching)
+    .await
+    .unwrap()
 }

@@ -80,6 +80,7 @@ pub(super) async fn keep_effects(
     transaction: &mut Transaction<'_, Postgres>,
     change: &Change,
 ) -> Result<(), sqlx::Error> {
+    lock(transaction, change).await?;
     if let Some(done) = &change.done {
         query(EFFECT_DONE)
             .bind(&done.key)
@@ -99,6 +100,24 @@ pub(super) async fn keep_effects(
             .bind(effect.replaces)
             .bind(effect.due)
             .bind(effect.body.to_string())
+            .execute(&mut **transaction)
+            .await?;
+    }
+    Ok(())
+}
+
+/// In the order of their keys, so that two changes of the same effects do not each wait for the other.
+async fn lock(
+    transaction: &mut Transaction<'_, Postgres>,
+    change: &Change,
+) -> Result<(), sqlx::Error> {
+    let done = change.done.iter().map(|done| &done.key);
+    let owed = change.effects.iter().map(|effect| &effect.key);
+    let keys: Vec<&str> =
+        done.chain(&change.dropped_effects).chain(owed).map(String::as_str).collect();
+    if keys.len() > 1 {
+        query("SELECT 1 FROM effects WHERE key = ANY($1) ORDER BY key FOR UPDATE")
+            .bind(keys)
             .execute(&mut **transaction)
             .await?;
     }
