@@ -7,7 +7,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    GitHubError, Result, throttle,
+    GitHubError, Result,
+    throttle::{self, Limit},
     transport::{ACCEPTED_PERMISSIONS, Answer},
 };
 
@@ -15,22 +16,25 @@ use super::{
 const MAX_MESSAGE: usize = 500;
 
 impl Answer {
-    /// The answer where it is a success, else what it means.
-    pub(super) fn success(self, now: SystemTime) -> Result<Self> {
-        if self.status.is_success() { Ok(self) } else { Err(self.failure(now)) }
+    /// What a 403 or 429 asks for where it is a limit and no permission.
+    pub(super) fn limit(&self, now: SystemTime) -> Option<Limit> {
+        matches!(self.status, StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS)
+            .then(|| throttle::limit(self.status, &self.headers, &self.message(), now))
+            .flatten()
     }
 
-    /// What a status that is no success means.
-    pub(super) fn failure(&self, now: SystemTime) -> GitHubError {
+    /// The answer where it is a success, else what it means where it is no limit.
+    pub(super) fn success(self) -> Result<Self> {
+        if self.status.is_success() { Ok(self) } else { Err(self.failure()) }
+    }
+
+    fn failure(&self) -> GitHubError {
         let message = self.message();
         match self.status {
             StatusCode::UNAUTHORIZED => GitHubError::Unauthorized,
             StatusCode::NOT_FOUND => GitHubError::NotFound,
             StatusCode::GONE => GitHubError::Gone,
-            StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS => {
-                throttle::limit(self.status, &self.headers, &message, now)
-                    .unwrap_or_else(|| GitHubError::Forbidden(self.with_permissions(message)))
-            }
+            StatusCode::FORBIDDEN => GitHubError::Forbidden(self.with_permissions(message)),
             status if status.is_server_error() => GitHubError::Transient {
                 reason: format!("{}: {message}", status.as_u16()),
                 may_have_arrived: true,
@@ -41,13 +45,6 @@ impl Answer {
             )),
             _ => GitHubError::Unprocessable(message),
         }
-    }
-
-    /// What a limit means that is told in the body of a success, as GraphQL does.
-    pub(super) fn limited(&self, now: SystemTime) -> GitHubError {
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        throttle::limit(status, &self.headers, "rate limit", now)
-            .unwrap_or(GitHubError::RateLimited { until: now, named: false })
     }
 
     /// What is in it.

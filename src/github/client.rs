@@ -4,12 +4,14 @@ use std::{fmt, sync::Arc, time::SystemTime};
 
 use http::Method;
 use secrecy::SecretString;
+use tokio::sync::OnceCell;
 
 use super::{
     AppCredentials, AppInfo, HookDelivery, Quota, Repository, Result, WallClock,
     address::Address,
     app::Signer,
     hook_deliveries,
+    patience::Patience,
     quota::Quotas,
     session::{As, Session},
     token::{Access, Scope, Tokens},
@@ -20,6 +22,7 @@ use super::{
 #[derive(Clone)]
 pub struct GitHub {
     session: Arc<Session>,
+    app: Arc<OnceCell<AppInfo>>,
     git_base: Arc<str>,
     pushes: bool,
 }
@@ -48,9 +51,10 @@ impl GitHub {
             signer: Signer::new(&credentials)?,
             tokens: Tokens::default(),
             quotas: Quotas::default(),
+            patience: Patience::default(),
             clock: wall,
         };
-        Ok(Self { session: Arc::new(session), git_base, pushes: true })
+        Ok(Self { session: Arc::new(session), app: Arc::default(), git_base, pushes: true })
     }
 
     /// Clones repositories from somewhere else than the address of the API suggests.
@@ -95,10 +99,14 @@ impl GitHub {
         Ok(self.session.mint(scope).await?.secret)
     }
 
-    /// What GitHub knows of the App; [`AppInfo::login`] is who we are in comments.
+    /// What GitHub knows of the App; [`AppInfo::login`] is who we are in comments. GitHub is asked
+    /// once.
     pub async fn app(&self) -> Result<AppInfo> {
-        let request = Request::get(self.session.address.rest("/app"));
-        self.session.call(As::App, &request).await?.json()
+        let ask = || async {
+            let request = Request::get(self.session.address.rest("/app"));
+            self.session.call(As::App, &request).await?.json()
+        };
+        self.app.get_or_try_init(ask).await.cloned()
     }
 
     /// Webhook deliveries since `since` that never arrived, not even when they were sent again: the

@@ -23,11 +23,7 @@ pub enum GitHubError {
     Unprocessable(String),
     /// Too many requests, by the hour or at once: nothing may be asked before `until`.
     #[error("GitHub asks to wait until {}", humantime::format_rfc3339_seconds(*.until))]
-    RateLimited {
-        until: SystemTime,
-        /// Whether GitHub named the moment. Where it did not, the wait doubles with every attempt.
-        named: bool,
-    },
+    RateLimited { until: SystemTime },
     /// 401 also with a fresh token.
     #[error(
         "GitHub does not accept the App's credentials: check the App id and that its private key \
@@ -52,9 +48,6 @@ pub enum GitHubError {
     Setup(String),
 }
 
-/// GitHub's advice where it names no time: a minute, doubling.
-const UNNAMED_WAIT: Duration = Duration::from_secs(60);
-const LONGEST_UNNAMED_WAIT: Duration = Duration::from_secs(60 * 60);
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
 
@@ -65,10 +58,8 @@ impl GitHubError {
     #[must_use]
     pub fn retry_at(&self, attempt: u32, now: SystemTime) -> Option<SystemTime> {
         match self {
-            Self::RateLimited { until, named: true } => Some((*until).max(now)),
-            Self::RateLimited { until, named: false } => {
-                Some((*until).max(now + doubled(UNNAMED_WAIT, attempt, LONGEST_UNNAMED_WAIT)))
-            }
+            // Where GitHub named no time, `until` has doubled with every refusal already.
+            Self::RateLimited { until } => Some((*until).max(now)),
             Self::Transient { .. } => Some(now + doubled(FIRST_WAIT, attempt, LONGEST_WAIT)),
             Self::NotFound
             | Self::Forbidden(_)
@@ -89,7 +80,7 @@ impl GitHubError {
 }
 
 /// `first` doubled for every attempt after the first.
-fn doubled(first: Duration, attempt: u32, longest: Duration) -> Duration {
+pub(super) fn doubled(first: Duration, attempt: u32, longest: Duration) -> Duration {
     let factor = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
     first.saturating_mul(factor).min(longest)
 }

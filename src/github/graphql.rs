@@ -3,12 +3,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use http::Method;
+use http::{Method, StatusCode};
 
 use super::{
     GitHubError, Result,
     answer::one_line,
     session::{As, Session},
+    throttle::{self, Limit},
     token::Scope,
     transport::Request,
 };
@@ -44,7 +45,12 @@ pub(super) async fn mutate(
     Err(match fault.kind.as_str() {
         "NOT_FOUND" => GitHubError::NotFound,
         "FORBIDDEN" | "INSUFFICIENT_SCOPES" => GitHubError::Forbidden(message),
-        "RATE_LIMITED" => answer.limited(session.clock.now()),
+        "RATE_LIMITED" => {
+            let now = session.clock.now();
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            let limit = throttle::limit(status, &answer.headers, &message, now);
+            session.limited(scope.installation, limit.unwrap_or(Limit::Unnamed), now)
+        }
         _ => GitHubError::Unprocessable(message),
     })
 }

@@ -23,6 +23,7 @@ mod graphql;
 mod hook_deliveries;
 mod link;
 mod paging;
+mod patience;
 mod quota;
 mod repository;
 mod route;
@@ -43,10 +44,9 @@ pub use error::{GitHubError, Result};
 pub use hook_deliveries::HookDelivery;
 pub use quota::Quota;
 pub use repository::{
-    BranchPoint, CheckAction, CheckRun, CheckRunUpdate, CheckStatus, Comment, Conclusion, Label,
+    BranchPoint, CheckAction, CheckConclusion, CheckRun, CheckStatus, Comment, Label,
     MAX_CONTENT_BYTES, NewCheckRun, NewPull, NewReview, Permission, PostedReviewComment, Pull,
     PullFile, PullHead, PullState, Reaction, Repository, RepositoryName, Review, ReviewComment,
-    ReviewEvent, Side, TreeEntry,
 };
 pub use text_limits::MAX_BODY_CHARACTERS;
 pub use user::User;

@@ -8,7 +8,10 @@
 //!
 //! A 401 says that nothing was done, so all of this goes for writes, too. Nothing else does.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use backon::{ExponentialBuilder, Retryable as _};
 use http::{Method, StatusCode};
@@ -18,8 +21,9 @@ use super::{
     GitHubError, Result, WallClock,
     address::Address,
     app::Signer,
+    patience::Patience,
     quota::Quotas,
-    throttle,
+    throttle::{self, Limit},
     token::{Minted, Scope, Token, Tokens},
     transport::{Answer, Request, Transport},
 };
@@ -29,6 +33,9 @@ const REPLICATION: Duration = Duration::from_secs(5);
 const REPLICATION_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 /// How often a read is repeated.
 const READ_RETRIES: usize = 3;
+
+/// Whose limits the App itself is under.
+const NO_INSTALLATION: u64 = 0;
 
 /// As whom a request is made.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +51,7 @@ pub(super) struct Session {
     pub(super) signer: Signer,
     pub(super) tokens: Tokens,
     pub(super) quotas: Quotas,
+    pub(super) patience: Patience,
     pub(super) clock: Arc<dyn WallClock>,
 }
 
@@ -51,10 +59,10 @@ impl Session {
     /// The successful answer to `request`. A read is repeated where GitHub or the network stumbles;
     /// a write is sent once.
     pub(super) async fn call(&self, who: As, request: &Request) -> Result<Answer> {
-        if request.method == Method::GET {
-            self.repeated(|| self.once(who, request)).await
-        } else {
+        if writes(request) {
             self.once(who, request).await
+        } else {
+            self.repeated(|| self.once(who, request)).await
         }
         .inspect_err(|error| {
             let (method, url) = (&request.method, &request.url);
@@ -117,7 +125,7 @@ impl Session {
         } else {
             answer
         };
-        answer.success(self.clock.now())
+        self.judge(NO_INSTALLATION, writes(request), answer)
     }
 
     async fn signed(&self, request: &Request) -> Result<Answer> {
@@ -134,7 +142,7 @@ impl Session {
             let now = self.clock.now();
             self.quotas.learn(scope.installation, &answer.headers);
             if answer.status != StatusCode::UNAUTHORIZED {
-                return answer.success(now);
+                return self.judge(scope.installation, writes(request), answer);
             }
             let is_new = now.duration_since(token.minted).is_ok_and(|age| age < REPLICATION);
             if is_new && let Some(wait) = waits.next() {
@@ -148,7 +156,29 @@ impl Session {
         }
     }
 
+    /// The answer where it is a success, else what it means.
+    fn judge(&self, installation: u64, writes: bool, answer: Answer) -> Result<Answer> {
+        let now = self.clock.now();
+        if let Some(limit) = answer.limit(now) {
+            return Err(self.limited(installation, limit, now));
+        }
+        let answer = answer.success()?;
+        // A read says nothing of the limit on what creates content.
+        if writes {
+            self.patience.reset(installation);
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn limited(&self, installation: u64, limit: Limit, now: SystemTime) -> GitHubError {
+        GitHubError::RateLimited { until: self.patience.until(installation, limit, now) }
+    }
+
     async fn send(&self, request: &Request, bearer: &SecretString) -> Result<Answer> {
         self.transport.send(&self.address, request, bearer).await
     }
+}
+
+fn writes(request: &Request) -> bool {
+    request.method != Method::GET
 }

@@ -1,29 +1,37 @@
 //! Whether a refusal means "later", and when that is. GitHub's order: `retry-after`, then an
-//! exhausted quota with its reset, then a minute. A 403 with none of these is a permission.
+//! exhausted quota with its reset, then a minute that doubles with every refusal in a row. A 403 with
+//! none of these is a permission.
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode, header};
 
-use super::{GitHubError, time};
+use super::time;
 
-const UNNAMED: Duration = Duration::from_secs(60);
 /// What no limit of GitHub's asks for; a date beyond it is a mistake on the way.
 const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// The error of a 403 or 429 where it is a limit; `None` where it is a permission.
+/// What a refusal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// Nothing for this long.
+    Named(Duration),
+    /// Less, and GitHub does not say for how long.
+    Unnamed,
+}
+
+/// What a 403 or 429 asks for; `None` where it is about a permission.
 pub(super) fn limit(
     status: StatusCode,
     headers: &HeaderMap,
     message: &str,
     now: SystemTime,
-) -> Option<GitHubError> {
+) -> Option<Limit> {
     if let Some(wait) = retry_after(headers).or_else(|| quota_resets_in(headers, now)) {
-        return Some(GitHubError::RateLimited { until: now + wait.min(LONGEST), named: true });
+        return Some(Limit::Named(wait.min(LONGEST)));
     }
     let speaks_of_it = message.to_ascii_lowercase().contains("rate limit");
-    (status == StatusCode::TOO_MANY_REQUESTS || speaks_of_it)
-        .then(|| GitHubError::RateLimited { until: now + UNNAMED, named: false })
+    (status == StatusCode::TOO_MANY_REQUESTS || speaks_of_it).then_some(Limit::Unnamed)
 }
 
 /// `retry-after`: seconds, or a date, which counts from the answer's own.

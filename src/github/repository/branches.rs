@@ -9,16 +9,6 @@ use serde_json::json;
 use super::{Pull, Repository};
 use crate::github::{GitHubError, Result, error, route, text_limits};
 
-/// A file in a new tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeEntry {
-    pub path: String,
-    /// Its mode as git writes it: `100644`, or `100755` for what can be executed.
-    pub mode: String,
-    /// Of the blob.
-    pub sha: String,
-}
-
 /// A pull request to be made, within this repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewPull {
@@ -33,6 +23,20 @@ pub struct NewPull {
 
 #[derive(Deserialize)]
 struct Object {
+    sha: String,
+}
+
+#[derive(Deserialize)]
+struct Tree {
+    tree: Vec<TreeEntry>,
+}
+
+#[derive(Deserialize)]
+struct TreeEntry {
+    path: String,
+    mode: String,
+    #[serde(rename = "type")]
+    kind: String,
     sha: String,
 }
 
@@ -53,16 +57,37 @@ impl Repository {
         self.made(self.url(["git", "blobs"])?, &body).await
     }
 
-    /// A tree like `base_tree` with `entries` put in, and its SHA.
-    pub async fn create_tree(&self, base_tree: &str, entries: &[TreeEntry]) -> Result<String> {
-        let tree: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                json!({"path": entry.path, "mode": entry.mode, "type": "blob", "sha": entry.sha})
-            })
-            .collect();
+    /// A tree like `base_tree` but for `files`, pairs of a path and a blob, and its SHA. A file that
+    /// was executable stays so.
+    pub async fn create_tree(&self, base_tree: &str, files: &[(String, String)]) -> Result<String> {
+        let mut tree = Vec::with_capacity(files.len());
+        for (path, blob) in files {
+            let mode = self.mode(base_tree, path).await?;
+            tree.push(json!({"path": path, "mode": mode, "type": "blob", "sha": blob}));
+        }
         let body = json!({"base_tree": base_tree, "tree": tree});
         self.made(self.url(["git", "trees"])?, &body).await
+    }
+
+    /// The mode that the file `path` has in `tree`; that of an ordinary file where there is none.
+    async fn mode(&self, tree: &str, path: &str) -> Result<String> {
+        let mut tree = tree.to_owned();
+        let mut segments = route::slashed(path).peekable();
+        while let Some(segment) = segments.next() {
+            let listed: Tree = self.get(self.url(["git", "trees", &tree])?).await?;
+            let Some(entry) = listed.tree.into_iter().find(|entry| entry.path == segment) else {
+                break;
+            };
+            match (segments.peek(), entry.kind.as_str(), entry.mode.as_str()) {
+                (Some(_), "tree", _) => tree = entry.sha,
+                (None, "blob", "100644" | "100755") => return Ok(entry.mode),
+                _ => {
+                    let why = format!("{path} is no ordinary file in the repository");
+                    return Err(GitHubError::Unprocessable(why));
+                }
+            }
+        }
+        Ok("100644".to_owned())
     }
 
     /// A commit of a tree, by the App, now, and its SHA.
@@ -70,7 +95,7 @@ impl Repository {
         &self,
         message: &str,
         tree: &str,
-        parents: &[&str],
+        parents: &[String],
     ) -> Result<String> {
         let body = json!({"message": message, "tree": tree, "parents": parents});
         self.made(self.url(["git", "commits"])?, &body).await

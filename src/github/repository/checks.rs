@@ -21,7 +21,7 @@ pub enum CheckStatus {
 /// How a check run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Conclusion {
+pub enum CheckConclusion {
     Success,
     Failure,
     Neutral,
@@ -40,10 +40,10 @@ pub struct CheckRun {
     pub id: u64,
     pub name: String,
     pub head_sha: String,
-    /// What this App calls it; empty where it was given none.
-    pub external_id: String,
+    /// What this App calls it.
+    pub external_id: Option<String>,
     pub status: CheckStatus,
-    pub conclusion: Option<Conclusion>,
+    pub conclusion: Option<CheckConclusion>,
     pub app_id: Option<u64>,
     /// For people.
     pub html_url: Option<String>,
@@ -57,7 +57,7 @@ struct Wire {
     #[serde(default)]
     external_id: Option<String>,
     status: CheckStatus,
-    conclusion: Option<Conclusion>,
+    conclusion: Option<CheckConclusion>,
     app: Option<super::Numbered>,
     html_url: Option<String>,
 }
@@ -68,7 +68,7 @@ impl From<Wire> for CheckRun {
             id: wire.id,
             name: wire.name,
             head_sha: wire.head_sha,
-            external_id: wire.external_id.unwrap_or_default(),
+            external_id: wire.external_id.filter(|id| !id.is_empty()),
             status: wire.status,
             conclusion: wire.conclusion,
             app_id: wire.app.map(|app| app.id),
@@ -93,7 +93,7 @@ pub struct CheckAction {
     pub identifier: String,
 }
 
-/// A check run to be made.
+/// A check run as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCheckRun {
     pub name: String,
@@ -101,22 +101,7 @@ pub struct NewCheckRun {
     pub external_id: String,
     pub status: CheckStatus,
     /// With [`CheckStatus::Completed`], and only then.
-    pub conclusion: Option<Conclusion>,
-    pub title: String,
-    /// Markdown, at most 65,535 characters, as is `text`.
-    pub summary: String,
-    pub text: Option<String>,
-    pub details_url: Option<String>,
-    /// At most 3.
-    pub actions: Vec<CheckAction>,
-}
-
-/// What a check run is to show from now on. All of it is replaced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckRunUpdate {
-    pub status: CheckStatus,
-    /// With [`CheckStatus::Completed`], and only then.
-    pub conclusion: Option<Conclusion>,
+    pub conclusion: Option<CheckConclusion>,
     pub title: String,
     /// Markdown, at most 65,535 characters, as is `text`.
     pub summary: String,
@@ -127,27 +112,13 @@ pub struct CheckRunUpdate {
 }
 
 impl NewCheckRun {
-    fn shown(&self) -> CheckRunUpdate {
-        CheckRunUpdate {
-            status: self.status,
-            conclusion: self.conclusion,
-            title: self.title.clone(),
-            summary: self.summary.clone(),
-            text: self.text.clone(),
-            details_url: self.details_url.clone(),
-            actions: self.actions.clone(),
-        }
-    }
-}
-
-impl CheckRunUpdate {
     /// The body of the request, or why GitHub would not take it.
     fn body(&self) -> Result<Value> {
         let completed = self.status == CheckStatus::Completed;
         if completed != self.conclusion.is_some() {
             return Err(refused("a check run has a conclusion exactly when it is completed"));
         }
-        if self.status == CheckStatus::Other || self.conclusion == Some(Conclusion::Other) {
+        if self.status == CheckStatus::Other || self.conclusion == Some(CheckConclusion::Other) {
             return Err(refused("a state of a check run that only GitHub sets"));
         }
         if self.actions.len() > text_limits::ACTIONS {
@@ -196,15 +167,16 @@ impl Repository {
     }
 
     pub async fn create_check_run(&self, new: &NewCheckRun) -> Result<CheckRun> {
-        let mut body = new.shown().body()?;
+        let mut body = new.body()?;
         body["name"] = new.name.as_str().into();
         body["head_sha"] = new.head_sha.as_str().into();
         body["external_id"] = new.external_id.as_str().into();
         self.post::<_, Wire>(self.url(["check-runs"])?, &body).await.map(CheckRun::from)
     }
 
-    pub async fn update_check_run(&self, id: u64, update: &CheckRunUpdate) -> Result<CheckRun> {
+    /// Makes check run `id` show what `wanted` says. Its commit stays, as do its name and external id.
+    pub async fn update_check_run(&self, id: u64, wanted: &NewCheckRun) -> Result<CheckRun> {
         let url = self.url(["check-runs", &id.to_string()])?;
-        self.patch::<_, Wire>(url, &update.body()?).await.map(CheckRun::from)
+        self.patch::<_, Wire>(url, &wanted.body()?).await.map(CheckRun::from)
     }
 }

@@ -23,14 +23,14 @@ use super::{
     transport::{Answer, Request},
 };
 
-pub use branches::{NewPull, TreeEntry};
-pub use checks::{CheckAction, CheckRun, CheckRunUpdate, CheckStatus, Conclusion, NewCheckRun};
+pub use branches::NewPull;
+pub use checks::{CheckAction, CheckConclusion, CheckRun, CheckStatus, NewCheckRun};
 pub use comments::Comment;
 pub use content::MAX_CONTENT_BYTES;
 pub use permission::Permission;
 pub use pulls::{BranchPoint, Label, Pull, PullFile, PullHead, PullState};
 pub use reactions::Reaction;
-pub use reviews::{NewReview, PostedReviewComment, Review, ReviewComment, ReviewEvent, Side};
+pub use reviews::{NewReview, PostedReviewComment, Review, ReviewComment};
 
 /// A repository by its number, which stays, and its `owner/name`, which may change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Deserialize)]

@@ -31,7 +31,7 @@ pub struct Pull {
     /// Who opened it.
     pub user: User,
     /// For people.
-    pub html_url: String,
+    pub html_url: Option<String>,
 }
 
 impl Pull {
@@ -94,7 +94,7 @@ struct Wire {
     #[serde(default = "User::ghost", deserialize_with = "user::or_ghost")]
     user: User,
     #[serde(default)]
-    html_url: String,
+    html_url: Option<String>,
 }
 
 impl From<Wire> for Pull {

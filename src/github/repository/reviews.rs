@@ -2,52 +2,30 @@
 
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{Repository, hundred_a_page};
 use crate::github::{GitHubError, Result, User, text_limits, time, user};
 
-/// The side of a diff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Side {
-    /// What is removed.
-    Left,
-    /// What is added, and what stays.
-    Right,
-}
-
-/// A comment on lines, to be made. GitHub takes a review whole or not at all: both ends must lie in
-/// one hunk of the pull request's diff.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A comment to be made on lines as they are at the pull request's head: added ones, or ones that
+/// stay. GitHub takes a review whole or not at all: both ends must lie in one hunk of its diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewComment {
     pub path: String,
     pub body: String,
     /// The last line, from 1.
     pub line: u32,
-    pub side: Side,
-    /// The first line where there is more than one: less than `line`. Goes with `start_side`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The first line where there is more than one: less than `line`.
     pub start_line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start_side: Option<Side>,
 }
 
-/// What a review says of the whole. This App neither approves nor demands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum ReviewEvent {
-    #[default]
-    Comment,
-}
-
-/// A review to be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A review to be made. It neither approves nor asks for changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewReview {
     /// The commit whose lines are meant. Without it GitHub takes the newest, whatever that is by then.
     pub commit_id: String,
     pub body: String,
-    pub event: ReviewEvent,
     pub comments: Vec<ReviewComment>,
 }
 
@@ -69,7 +47,7 @@ pub struct Review {
     pub submitted_at: Option<SystemTime>,
     /// For people.
     #[serde(default)]
-    pub html_url: String,
+    pub html_url: Option<String>,
 }
 
 /// A comment on lines that was made.
@@ -88,8 +66,6 @@ pub struct PostedReviewComment {
     pub line: Option<u32>,
     #[serde(default)]
     pub start_line: Option<u32>,
-    #[serde(default)]
-    pub side: Option<Side>,
     pub commit_id: String,
     #[serde(deserialize_with = "time::moment")]
     pub created_at: SystemTime,
@@ -99,8 +75,8 @@ pub struct PostedReviewComment {
 const MAX_COMMENTS: usize = 100;
 
 impl NewReview {
-    /// Why GitHub would not take it, as far as that shows without the diff.
-    fn check(&self) -> Result<()> {
+    /// The body of the request, or why GitHub would not take it, as far as that shows without the diff.
+    fn request(&self) -> Result<Value> {
         let refused = |why: String| Err(GitHubError::Unprocessable(format!("{why}: not sent")));
         text_limits::check_body(&self.body)?;
         if self.comments.len() > MAX_COMMENTS {
@@ -108,18 +84,37 @@ impl NewReview {
         }
         for comment in &self.comments {
             text_limits::check_body(&comment.body)?;
-            let starts = comment.start_line.is_some();
-            if starts != comment.start_side.is_some() {
-                return refused("start_line and start_side go together".to_owned());
-            }
             if comment.start_line.is_some_and(|start| start >= comment.line) {
                 return refused(format!(
-                    "a comment on {} begins after its line {}",
+                    "a comment on {} must begin before its last line, {}",
                     comment.path, comment.line
                 ));
             }
         }
-        Ok(())
+        let comments: Vec<Value> = self.comments.iter().map(ReviewComment::request).collect();
+        Ok(json!({
+            "commit_id": self.commit_id,
+            "body": self.body,
+            "event": "COMMENT",
+            "comments": comments,
+        }))
+    }
+}
+
+impl ReviewComment {
+    fn request(&self) -> Value {
+        let mut request = json!({
+            "path": self.path,
+            "body": self.body,
+            "line": self.line,
+            "side": "RIGHT",
+        });
+        // GitHub refuses a range of one line, so a start is only there where it is another line.
+        if let Some(start) = self.start_line {
+            request["start_line"] = start.into();
+            request["start_side"] = "RIGHT".into();
+        }
+        request
     }
 }
 
@@ -139,7 +134,7 @@ impl Repository {
     /// Makes a review, all of it or nothing: one comment outside the diff is
     /// [`GitHubError::Unprocessable`], and GitHub does not say which.
     pub async fn create_review(&self, number: u64, new: &NewReview) -> Result<Review> {
-        new.check()?;
-        self.post(self.url(["pulls", &number.to_string(), "reviews"])?, new).await
+        let request = new.request()?;
+        self.post(self.url(["pulls", &number.to_string(), "reviews"])?, &request).await
     }
 }
