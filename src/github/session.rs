@@ -13,7 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use backon::{ExponentialBuilder, Retryable as _};
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use http::{Method, StatusCode};
 use secrecy::SecretString;
 
@@ -59,30 +59,42 @@ impl Session {
     /// The successful answer to `request`. A read is repeated where GitHub or the network stumbles;
     /// a write is sent once.
     pub(super) async fn call(&self, who: As, request: &Request) -> Result<Answer> {
-        if writes(request) {
-            self.once(who, request).await
-        } else {
-            self.repeated(|| self.once(who, request)).await
-        }
-        .inspect_err(|error| {
+        let mut waits = waits();
+        loop {
+            let error = match self.once(who, request).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
             let (method, url) = (&request.method, &request.url);
             tracing::debug!(%method, %url, %error, "GitHub did not do it");
-        })
+            if writes(request) || !self.paused(&error, &mut waits).await {
+                return Err(error);
+            }
+        }
     }
 
     /// A token for `scope` that nobody else uses, with an hour to live.
     pub(super) async fn mint(&self, scope: Scope) -> Result<Token> {
         let path = format!("/app/installations/{}/access_tokens", scope.installation);
         let request = Request::new(Method::POST, self.address.rest(&path), Some(scope.request()));
-        // A token more or less changes nothing, so this write may be repeated.
-        let minted = self.repeated(|| self.as_app(&request)).await;
-        let answer = minted.map_err(|error| match error {
-            GitHubError::Unprocessable(why) => GitHubError::Forbidden(format!(
-                "{why} (installation {}, repository {})",
-                scope.installation, scope.repository
-            )),
-            other => other,
-        })?;
+        let mut waits = waits();
+        let answer = loop {
+            match self.as_app(&request).await {
+                Ok(answer) => break answer,
+                Err(GitHubError::Unprocessable(why)) => {
+                    let Scope { installation, repository, .. } = scope;
+                    return Err(GitHubError::Forbidden(format!(
+                        "{why} (installation {installation}, repository {repository})"
+                    )));
+                }
+                // A token more or less changes nothing, so this write may be repeated.
+                Err(error) => {
+                    if !self.paused(&error, &mut waits).await {
+                        return Err(error);
+                    }
+                }
+            }
+        };
         // Not with the parser's words: they may quote the token.
         let minted: Minted = serde_json::from_slice(&answer.body)
             .map_err(|_| GitHubError::Invalid("no token where one was asked for".to_owned()))?;
@@ -90,24 +102,23 @@ impl Session {
         Ok(Token::new(minted, now, throttle::date(&answer.headers).unwrap_or(now)))
     }
 
-    async fn repeated<F, Attempt>(&self, attempt: F) -> Result<Answer>
-    where
-        F: FnMut() -> Attempt,
-        Attempt: Future<Output = Result<Answer>>,
-    {
-        let clock = Arc::clone(&self.clock);
-        let waits = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_secs(1))
-            .with_max_times(READ_RETRIES)
-            .with_jitter();
-        attempt
-            .retry(waits)
-            .sleep(move |wait| {
-                let clock = Arc::clone(&clock);
-                async move { clock.sleep(wait).await }
-            })
-            .when(|error| matches!(error, GitHubError::Transient { .. }))
-            .await
+    /// Whether `error` may pass and there is another wait for it, which is then over.
+    async fn paused(&self, error: &GitHubError, waits: &mut ExponentialBackoff) -> bool {
+        let may_pass = matches!(error, GitHubError::Transient { .. });
+        let Some(wait) = waits.next().filter(|_| may_pass) else { return false };
+        self.clock.sleep(wait).await;
+        true
+    }
+
+    /// A kept token, or a new one. Where several ask at once, one mints and the others wait for it.
+    async fn token(&self, scope: Scope) -> Result<Arc<Token>> {
+        let mut kept = self.tokens.slot(scope, self.clock.now()).lock_owned().await;
+        if let Some(token) = kept.as_ref().filter(|token| token.is_fresh(self.clock.now())) {
+            return Ok(Arc::clone(token));
+        }
+        let token = Arc::new(self.mint(scope).await?);
+        *kept = Some(Arc::clone(&token));
+        Ok(token)
     }
 
     async fn once(&self, who: As, request: &Request) -> Result<Answer> {
@@ -137,7 +148,7 @@ impl Session {
         let mut replaced = false;
         let mut waits = REPLICATION_WAITS.iter();
         loop {
-            let token = self.tokens.get(scope, self.clock.now(), || self.mint(scope)).await?;
+            let token = self.token(scope).await?;
             let answer = self.send(request, &token.secret).await?;
             let now = self.clock.now();
             self.quotas.learn(scope.installation, &answer.headers);
@@ -181,4 +192,13 @@ impl Session {
 
 fn writes(request: &Request) -> bool {
     request.method != Method::GET
+}
+
+/// The waits between the attempts of something that may be repeated.
+fn waits() -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_secs(1))
+        .with_max_times(READ_RETRIES)
+        .with_jitter()
+        .build()
 }

@@ -3,7 +3,6 @@
 
 use std::{
     collections::HashMap,
-    future::Future,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::{Result, time};
+use super::time;
 
 /// A token lives for an hour; this leaves ten minutes to whoever was handed one.
 const KEPT: Duration = Duration::from_secs(50 * 60);
@@ -77,7 +76,7 @@ impl Token {
         Self { secret: minted.token.into(), minted: now, stale: now + kept }
     }
 
-    fn is_fresh(&self, now: SystemTime) -> bool {
+    pub(super) fn is_fresh(&self, now: SystemTime) -> bool {
         self.minted <= now && now < self.stale
     }
 }
@@ -89,26 +88,6 @@ type Slot = Arc<AsyncMutex<Option<Arc<Token>>>>;
 pub(super) struct Tokens(Mutex<HashMap<Scope, Slot>>);
 
 impl Tokens {
-    /// A fresh token. Where several ask at once, one mints and the others wait for it.
-    pub(super) async fn get<Mint>(
-        &self,
-        scope: Scope,
-        now: SystemTime,
-        mint: impl FnOnce() -> Mint,
-    ) -> Result<Arc<Token>>
-    where
-        Mint: Future<Output = Result<Token>>,
-    {
-        let slot = self.slot(scope, now);
-        let mut kept = slot.lock().await;
-        if let Some(token) = kept.as_ref().filter(|token| token.is_fresh(now)) {
-            return Ok(Arc::clone(token));
-        }
-        let token = Arc::new(mint().await?);
-        *kept = Some(Arc::clone(&token));
-        Ok(token)
-    }
-
     /// Forgets `refused`, unless somebody has replaced it already.
     pub(super) async fn forget(&self, scope: Scope, refused: &Arc<Token>, now: SystemTime) {
         let slot = self.slot(scope, now);
@@ -118,7 +97,8 @@ impl Tokens {
         }
     }
 
-    fn slot(&self, scope: Scope, now: SystemTime) -> Slot {
+    /// Where the token for `scope` is kept. Whoever mints one holds the lock.
+    pub(super) fn slot(&self, scope: Scope, now: SystemTime) -> Slot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // What nobody holds and nothing fresh is in would only pile up.
         slots.retain(|kept, slot| {

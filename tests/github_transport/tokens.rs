@@ -122,7 +122,12 @@ async fn many_who_need_a_token_mint_one() {
     let mut asking = tokio::task::JoinSet::new();
     for _ in 0..20 {
         let repository = fake.repository();
-        asking.spawn(async move { repository.pull(7).await });
+        let github = fake.github.clone();
+        asking.spawn(async move {
+            // Everything can be asked from any task.
+            drop((github.app(), github.read_token(1, 1), repository.comments(7)));
+            repository.pull(7).await
+        });
     }
     for asked in asking.join_all().await {
         asked.unwrap();
