@@ -3,6 +3,8 @@
 #   make setup       a Python environment with torch and triton, where python3 has none
 #   make demo        optimise a real kernel on whatever device is here
 #   make test        everything that needs no GPU
+#   make test-contract [CONTRACT=folder]
+#                    requests to GitHub, judged by GitHub's own description; needs node
 #   make lint        formatting and lints
 #   make bench       the search machinery's benchmark
 #   make test-gpu    the acceptance run on a CUDA GPU
@@ -30,7 +32,11 @@ PYTHON = $(or $(KERNELBRAIN_PYTHON),$(shell python3 -I -c "$(FITS)" 2>/dev/null 
 DEVICE := cpu
 JOBS := 2
 
-.PHONY: setup demo test test-rust test-postgres test-harness lint bench test-gpu corpus build
+# A folder with start.sh, which starts a mock of GitHub that refuses what GitHub's description does not
+# know, and lists what it refused.
+CONTRACT ?= ../shared/github-contract
+
+.PHONY: setup demo test test-contract test-rust test-postgres test-harness lint bench test-gpu corpus build
 
 build:
 	cargo build
@@ -72,6 +78,11 @@ test-postgres: setup
 	    --target "$(PG_PACKAGES)" -r $(PG_REQUIREMENTS) && touch "$(PG_PACKAGES)/complete" || \
 	  { echo "that failed: apt-get install postgresql, or set TEST_DATABASE_URL"; exit 1; }; \
 	fi
+
+test-contract:
+	@test -f "$(CONTRACT)/start.sh" || { echo "no $(CONTRACT)/start.sh: CONTRACT=folder names it"; exit 2; }
+	cargo test --quiet --test github_contract --no-run
+	tests/contract.sh "$(CONTRACT)"
 
 lint:
 	cargo fmt --check

@@ -68,6 +68,11 @@ impl Address {
         &self.git
     }
 
+    /// Plain HTTP goes nowhere else.
+    pub(super) fn is_on_this_machine(&self) -> bool {
+        self.origin.starts_with("http:")
+    }
+
     /// Where GitHub points to from `from`, if that is still this GitHub: a token goes nowhere else.
     pub(super) fn resolve(&self, from: &str, target: &str) -> Result<String> {
         let elsewhere = || GitHubError::Invalid(format!("it points away from {}", self.origin));

@@ -46,8 +46,8 @@ impl GitHub {
         let address = Address::new(api)?;
         let git_base = address.git().into();
         let session = Session {
+            transport: Transport::new(&address)?,
             address,
-            transport: Transport::new()?,
             signer: Signer::new(&credentials)?,
             tokens: Tokens::default(),
             quotas: Quotas::default(),

@@ -36,6 +36,7 @@ mod time;
 mod token;
 mod transport;
 mod user;
+mod wire;
 
 pub use app::{AppCredentials, AppInfo};
 pub use client::GitHub;

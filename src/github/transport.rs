@@ -1,19 +1,19 @@
 //! One request, one answer, over octocrab. Nothing is repeated here; redirects are followed, an
 //! answer has a time and a size that it may not exceed.
 
-use std::{error::Error as StdError, io, time::Duration};
+use std::{error::Error as StdError, time::Duration};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, LOCATION, USER_AGENT},
+    header::{ACCEPT, AUTHORIZATION, LOCATION},
 };
 use http_body_util::BodyExt as _;
-use octocrab::{Octocrab, service::middleware::retry::RetryConfig};
+use octocrab::Octocrab;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{GitHubError, Result, address::Address, throttle};
+use super::{GitHubError, Result, address::Address, throttle, wire};
 
 /// What GitHub asks clients to accept.
 pub(super) const JSON: &str = "application/vnd.github+json";
@@ -22,7 +22,6 @@ pub(super) const RAW: &str = "application/vnd.github.raw+json";
 
 /// The most bytes of an answer: a page of a hundred files with their diffs stays far below.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-const CONNECT: Duration = Duration::from_secs(10);
 /// From the first byte sent to the last one read. GitHub itself gives up after 10 s.
 const ANSWER: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: u32 = 5;
@@ -64,17 +63,11 @@ pub(super) struct Transport {
 
 impl Transport {
     /// Must be called within a Tokio runtime, whose task the connection pool is.
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new(address: &Address) -> Result<Self> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(GitHubError::Setup("GitHub is spoken to from a Tokio runtime".to_owned()));
         }
-        let octocrab = Octocrab::builder()
-            .add_retry_config(RetryConfig::None)
-            .set_connect_timeout(Some(CONNECT))
-            .add_header(USER_AGENT, concat!("kernelbrain/", env!("CARGO_PKG_VERSION")).to_owned())
-            .build()
-            .map_err(|error| GitHubError::Setup(format!("no HTTPS client: {error}")))?;
-        Ok(Self { octocrab })
+        Ok(Self { octocrab: wire::octocrab(address.is_on_this_machine())? })
     }
 
     /// The answer to `request`, whatever its status.
@@ -156,20 +149,17 @@ fn redirect<'a>(method: &Method, answer: &'a Answer) -> Option<&'a str> {
 /// The connection failed. The request did not leave only where there was no connection at all.
 fn lost(error: &octocrab::Error) -> GitHubError {
     let mut reason = String::new();
-    let mut refused = false;
+    let mut unsent = false;
     let mut cause: Option<&(dyn StdError + 'static)> = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
         if !reason.contains(&text) {
             reason = if reason.is_empty() { text } else { format!("{reason}: {text}") };
         }
-        refused |= error.downcast_ref::<io::Error>().is_some_and(|error| {
-            use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
-            matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
-        });
+        unsent |= wire::never_left(error);
         cause = error.source();
     }
-    GitHubError::Transient { reason, may_have_arrived: !refused }
+    GitHubError::Transient { reason, may_have_arrived: !unsent }
 }
 
 /// Tells which permission a refused call asks for.

@@ -46,7 +46,8 @@ async fn a_log_of_everything_holds_no_token() {
         .with_max_level(tracing::Level::TRACE)
         .with_writer(log.clone())
         .finish();
-    let _here = tracing::subscriber::set_default(subscriber);
+    // Of the whole process, so of the other tests as well.
+    tracing::subscriber::set_global_default(subscriber).unwrap();
     let fake = Fake::minting().await;
     fake.answer_times(1, "GET", PULL, ok(pull(7))).await;
     fake.answer("GET", PULL, refusal(404, "Not Found")).await;

@@ -45,6 +45,7 @@ async fn the_app_signs_for_a_token_and_the_token_asks() {
     for request in [mint, get] {
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(header(request, "user-agent"), format!("kernelbrain/{version}"));
+        assert_eq!(request.headers.get_all("user-agent").iter().count(), 1);
         assert_eq!(header(request, "accept"), "application/vnd.github+json");
     }
 }
