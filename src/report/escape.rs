@@ -20,12 +20,17 @@ impl Escaper for Markdown {
                 '&' => dest.write_str("&amp;")?,
                 // Broken up, or the person of that name would be notified.
                 '@' => dest.write_str("@&#8203;")?,
+                // Likewise the issue or pull request of that number: a backslash alone does not help there.
+                '#' => dest.write_str("\\#&#8203;")?,
+                'H' | 'h' if string[..at].ends_with(['G', 'g']) && after[1..].starts_with('-') => {
+                    write!(dest, "{next}&#8203;")?;
+                }
                 // GitHub makes links of bare addresses.
                 ':' if after.starts_with("://") => dest.write_str("&#58;")?,
                 'w' | 'W' if after.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www.")) => {
                     write!(dest, "{next}&#8203;")?;
                 }
-                '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '|' | '~' | '#' | '$' => {
+                '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '|' | '~' | '$' => {
                     write!(dest, "\\{next}")?;
                 }
                 _ => dest.write_char(next)?,
@@ -37,7 +42,12 @@ impl Escaper for Markdown {
 
 /// A code span for a table cell: literal whatever it holds.
 pub(super) fn code(text: impl AsRef<str>) -> String {
-    let flat = text.as_ref().replace(['\n', '\t'], " ").replace('|', "\\|");
+    span(text.as_ref()).replace('|', "\\|")
+}
+
+/// A code span for a paragraph. Nothing in it can be taken for a comment that marks our own texts.
+pub(super) fn span(text: &str) -> String {
+    let flat = text.replace(['\n', '\t'], " ").replace("<!--", "<! --");
     if flat.trim().is_empty() {
         return "(empty)".into();
     }

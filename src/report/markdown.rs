@@ -72,7 +72,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
 }
 
 /// The winner against what else there is.
-fn comparisons(report: &Report) -> Option<String> {
+pub(super) fn comparisons(report: &Report) -> Option<String> {
     let against = [
         ("eager PyTorch", &report.speedup.vs_eager),
         ("`torch.compile`", &report.speedup.vs_compile),

@@ -20,6 +20,7 @@ pub mod markdown;
 mod model;
 pub mod patch;
 pub mod profile;
+pub mod pull_request;
 mod ranking;
 mod reviews;
 mod story;

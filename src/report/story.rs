@@ -98,7 +98,7 @@ fn device(report: &Report) -> &str {
 }
 
 /// `text` as a sentence of its own.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let text = text.trim();
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return String::new() };

@@ -4,6 +4,7 @@ use super::{terminal::Style, *};
 
 mod hostility;
 mod patches;
+mod pull_request;
 mod samples;
 
 const PLAIN: Style = Style { colour: false, width: 100 };
