@@ -118,8 +118,11 @@ impl Mirror {
             fs::remove_dir_all(&incoming).map_err(RepoError::at(&incoming))?;
         }
         fs::create_dir(&incoming).map_err(RepoError::at(&incoming))?;
+        let git = self.git()?;
+        let odb = git.odb()?;
         let received = within(limits.time, stop, async {
-            let indexer = Indexer::new(None, &incoming, 0, false)?;
+            // What the pack leaves out, because it is here already, comes from here.
+            let indexer = Indexer::new(Some(&odb), &incoming, 0, false)?;
             source.stream(body, limits.bytes, indexer).await
         });
         let moved = received.and_then(|name| self.take_in(&incoming, &name));

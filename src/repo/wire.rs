@@ -26,6 +26,11 @@ pub(super) fn request(wanted: &[&Sha], kept: &[Sha]) -> Vec<u8> {
     line(String::new());
     line("no-progress\n".into());
     line("ofs-delta\n".into());
+    if !kept.is_empty() {
+        // Without this, git's server sends files that commits have in common again: it looks at
+        // what is here only to find bases for differences.
+        line("thin-pack\n".into());
+    }
     for sha in kept {
         line(format!("shallow {sha}\n"));
     }
@@ -164,6 +169,9 @@ mod tests {
             text.ends_with(&format!("0032want {new}\n0032have {old}\n0009done\n0000")),
             "{text}"
         );
-        assert!(text.contains(&format!("0035shallow {old}\n000ddeepen 1\n")), "{text}");
+        assert!(
+            text.contains(&format!("000ethin-pack\n0035shallow {old}\n000ddeepen 1\n")),
+            "{text}"
+        );
     }
 }

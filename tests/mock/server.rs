@@ -1,5 +1,6 @@
 //! The HTTP side: one listener, every request logged, faults around the answer.
 
+use std::io::Read;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -55,6 +56,11 @@ async fn handle(State(inner): State<Arc<Inner>>, request: Request) -> Response {
     let header = |name: &str| {
         parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
+    let body = if header("content-encoding").as_deref() == Some("gzip") {
+        gunzipped(&body)
+    } else {
+        body.to_vec()
+    };
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let prefix = inner.world().prefix.clone();
     let call = Call {
@@ -65,7 +71,7 @@ async fn handle(State(inner): State<Arc<Inner>>, request: Request) -> Response {
         user_agent: header("user-agent"),
         git_protocol: header("git-protocol"),
         if_none_match: header("if-none-match"),
-        body: body.to_vec(),
+        body,
     };
     let fault = inner.world().faults.next(&call.method, &call.path);
     let (answer, cut) = with_fault(&inner, &call, fault).await;
@@ -81,6 +87,13 @@ async fn handle(State(inner): State<Arc<Inner>>, request: Request) -> Response {
         std::panic::resume_unwind(Box::new("connection cut"));
     }
     respond(&inner, answer)
+}
+
+/// Git packs longer requests.
+fn gunzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain).unwrap();
+    plain
 }
 
 async fn with_fault(inner: &Inner, call: &Call, fault: Option<Fault>) -> (Answer, bool) {

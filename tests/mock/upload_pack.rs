@@ -205,7 +205,10 @@ fn speak_0(repository: &Repository, call: &Call) -> Vec<u8> {
         }
         flush(&mut out);
     }
-    line(&mut out, "NAK\n");
+    // A client that has said nothing of what it has yet only wants to hear what will be shallow.
+    if wish.done || !wish.haves.is_empty() {
+        line(&mut out, "NAK\n");
+    }
     if wish.done {
         let pack = parcel.pack(&git);
         if wish.side_band { side_band(&mut out, &pack) } else { out.extend_from_slice(&pack) }
