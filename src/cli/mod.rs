@@ -25,6 +25,8 @@ mod recipes;
 mod report;
 mod runs;
 mod sandbox_exec;
+mod serve;
+mod stopping;
 
 use std::process::ExitCode;
 
@@ -61,6 +63,10 @@ enum Command {
     Runs(runs::Options),
     /// Say what earlier runs have shown about moves; pass it on, or forget it
     Memory(memory::Options),
+    /// Serve the GitHub App: webhooks in, check runs, comments and suggestions out
+    Serve(serve::ServeOptions),
+    /// Work off jobs of a service on another host
+    Runner(serve::RunnerOptions),
     /// Say what is there, what is missing, and what to do about it
     Doctor(doctor::Options),
     /// Confine this process, then become a program
@@ -83,6 +89,8 @@ pub fn main() -> ExitCode {
         Command::Report(options) => report::run(options),
         Command::Runs(options) => runs::run(options),
         Command::Memory(options) => memory::run(options),
+        Command::Serve(options) => serve::serve(options),
+        Command::Runner(options) => serve::runner(options),
         Command::Doctor(options) => doctor::run(options),
         Command::SandboxExec(options) => sandbox_exec::run(options),
     };

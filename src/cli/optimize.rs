@@ -6,13 +6,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::signal::unix::{SignalKind, signal};
-
 use super::{
     CommandResult,
     common::{MachineOptions, OrOff, SandboxMode, block_on, duration, terminal_style},
     live,
     model::ModelOptions,
+    stopping,
 };
 use crate::{
     engine::{
@@ -108,11 +107,18 @@ pub(super) struct Options {
     /// Plain lines instead of a live view
     #[arg(long)]
     plain: bool,
+    /// End when standard input is closed: whoever started this has ended then, on this side of a
+    /// container or beyond it
+    #[arg(long, hide = true)]
+    while_stdin_is_open: bool,
     #[command(flatten)]
     model: ModelOptions,
 }
 
 pub(super) fn run(options: Options) -> CommandResult {
+    if options.while_stdin_is_open {
+        stopping::end_with_stdin();
+    }
     let (selection, project) = selection(&options)?;
     let Project { search: settings, model: table, .. } = project;
     let mut target = selection.resolve()?;
@@ -179,16 +185,7 @@ pub(super) fn run(options: Options) -> CommandResult {
     };
     let finished = block_on(async {
         let (switch, stop) = Stop::new();
-        tokio::spawn(async move {
-            if asked_to_stop().await {
-                eprintln!("stopping; the state is kept (Ctrl-C again: at once)");
-                switch.stop();
-            }
-            if asked_to_stop().await {
-                // Every child process ends when its connection to this one does.
-                std::process::exit(i32::from(crate::engine::exit::INTERRUPTED));
-            }
-        });
+        stopping::on_signal(switch);
         optimize(request, view.as_mut(), stop).await
     });
     drop(view);
@@ -196,17 +193,6 @@ pub(super) fn run(options: Options) -> CommandResult {
     out!("{}", report::terminal::render(&finished.report, terminal_style()));
     outln!("report: {}", finished.html.display());
     Ok(finished.exit_status())
-}
-
-/// Waits for Ctrl-C or a request to end (SIGTERM); false where neither can be heard.
-async fn asked_to_stop() -> bool {
-    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        return tokio::signal::ctrl_c().await.is_ok();
-    };
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.is_ok(),
-        _ = terminated.recv() => true,
-    }
 }
 
 /// `kernelbrain-out/NAME` here, which git is told to leave alone.

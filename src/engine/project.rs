@@ -36,6 +36,10 @@ pub struct KernelEntry {
     pub entry: String,
     /// The contract.
     pub test: PathBuf,
+    /// Further files and folders that the kernel depends on: a pull request that touches one of them
+    /// touches the kernel.
+    #[serde(default)]
+    pub depends: Vec<PathBuf>,
     /// Top-level symbols that may change; all when absent.
     #[serde(default)]
     pub edit: Option<Vec<String>>,

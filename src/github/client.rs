@@ -1,6 +1,10 @@
 //! The App at GitHub.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use http::Method;
 use secrecy::SecretString;
@@ -11,6 +15,7 @@ use super::{
     address::Address,
     app::Signer,
     hook_deliveries,
+    pace::Pace,
     patience::Patience,
     quota::Quotas,
     session::{As, Session},
@@ -52,9 +57,17 @@ impl GitHub {
             tokens: Tokens::default(),
             quotas: Quotas::default(),
             patience: Patience::default(),
+            pace: Pace::default(),
             clock: wall,
         };
         Ok(Self { session: Arc::new(session), app: Arc::default(), git_base, pushes: true })
+    }
+
+    /// Leaves so much time between two writes to an installation; none unless told.
+    #[must_use]
+    pub fn with_write_interval(self, interval: Duration) -> Self {
+        self.session.pace.set(interval);
+        self
     }
 
     /// Clones repositories from somewhere else than the address of the API suggests.

@@ -22,6 +22,7 @@ mod error;
 mod graphql;
 mod hook_deliveries;
 mod link;
+mod pace;
 mod paging;
 mod patience;
 mod quota;

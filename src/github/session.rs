@@ -21,6 +21,7 @@ use super::{
     GitHubError, Result, WallClock,
     address::Address,
     app::Signer,
+    pace::Pace,
     patience::Patience,
     quota::Quotas,
     throttle::{self, Limit},
@@ -52,6 +53,8 @@ pub(super) struct Session {
     pub(super) tokens: Tokens,
     pub(super) quotas: Quotas,
     pub(super) patience: Patience,
+    /// Between writes to an installation.
+    pub(super) pace: Pace,
     pub(super) clock: Arc<dyn WallClock>,
 }
 
@@ -148,6 +151,9 @@ impl Session {
         let mut replaced = false;
         let mut waits = REPLICATION_WAITS.iter();
         loop {
+            if writes(request) {
+                self.pace.turn(scope.installation).await;
+            }
             let token = self.token(scope).await?;
             let answer = self.send(request, &token.secret).await?;
             let now = self.clock.now();

@@ -40,6 +40,14 @@ impl Escaper for Markdown {
     }
 }
 
+/// Text of anybody's for a paragraph: clean, without markup, and nobody is notified by it.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    // Writing to a string does not fail.
+    let _ = Markdown.write_escaped_str(&mut escaped, super::clean::text(text).trim());
+    escaped
+}
+
 /// A code span for a table cell: literal whatever it holds.
 pub(super) fn code(text: impl AsRef<str>) -> String {
     span(text.as_ref()).replace('|', "\\|")

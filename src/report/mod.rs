@@ -27,6 +27,7 @@ mod story;
 pub mod terminal;
 
 pub use clean::text as cleaned;
+pub use escape::escaped;
 pub use files::{BEST, HTML, JSON, MARKDOWN, PATCH, WriteError, write};
 pub use model::*;
 

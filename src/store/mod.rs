@@ -22,7 +22,7 @@ pub use experience::{BadLine, ExperienceFilter, ExperienceStore, from_json_lines
 pub use lock::{OutputLock, lock_output};
 pub use postgres::PostgresStore;
 pub use run::{NewRun, RunRecord, RunState, RunStore, RunSummary};
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteOptions, SqliteStore};
 
 use std::path::PathBuf;
 

@@ -1,0 +1,55 @@
+//! What ends jobs from outside: a push, a closed pull request, an App that was taken off.
+
+use super::{PullFacts, end, pull_key};
+use crate::{
+    service::{
+        effect::{self, Task},
+        key::Key,
+    },
+    store::service::{Change, Job, JobState, Millis},
+};
+
+/// The pull request has the head that `pull` says; jobs of others are superseded. The label has approved
+/// what it was put on, so it goes.
+pub fn pushed(pull: &PullFacts, jobs: &[Job], label: &str, now: Millis) -> Change {
+    let mut change = Change::default();
+    for job in jobs.iter().filter(|job| job.new.head_sha != pull.head_sha) {
+        if !job.state.is_over() || job.state == JobState::Measured {
+            end(&mut change, job, JobState::Superseded, "a newer commit came", now);
+        }
+    }
+    if pull.labels.iter().any(|there| there == label) {
+        let key = Key::Unlabel { pull: pull_key(pull), sha: pull.head_sha.clone() };
+        let task = Task::RemoveLabel { label: label.to_owned() };
+        change.effects.push(effect::new(&key, &pull.place, task, now));
+    }
+    if jobs.iter().any(|job| job.state == JobState::Reported) {
+        let key = Key::Outdate { pull: pull_key(pull), sha: pull.head_sha.clone() };
+        let task = Task::Outdate { sha: pull.head_sha.clone() };
+        change.effects.push(effect::new(&key, &pull.place, task, now));
+    }
+    change
+}
+
+/// The pull request was closed or merged.
+pub fn closed(jobs: &[Job], now: Millis) -> Change {
+    let mut change = Change::default();
+    for job in jobs.iter().filter(|job| !job.state.is_over()) {
+        end(&mut change, job, JobState::Cancelled, "the pull request was closed", now);
+    }
+    change
+}
+
+/// The App may not act for an account any more: its jobs end, and nothing is said to anybody.
+pub fn installation_gone(jobs: &[Job], installation: u64, now: Millis) -> Change {
+    let mut change = Change::default();
+    let of_it = |job: &&Job| job.new.pull.installation == installation;
+    for job in jobs.iter().filter(of_it) {
+        let open = !job.state.is_over() || job.state == JobState::Measured;
+        if open {
+            end(&mut change, job, JobState::Cancelled, "the App was uninstalled", now);
+        }
+    }
+    change.effects.clear();
+    change
+}

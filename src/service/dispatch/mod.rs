@@ -1,0 +1,249 @@
+//! Performs what is owed to GitHub: one lane of writes an installation, one write after the other.
+//!
+//! An effect is performed at least once and has its effect once: what creates something looks first for
+//! what it may have created before (its marker, by our own App), and what sets something sets it again.
+//! It counts as performed when that is in the database together with what follows from it. So it does
+//! not matter when this process dies, or whether GitHub's answer was lost.
+
+mod check;
+mod comment;
+mod commit;
+mod perform;
+mod publish;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{Mutex, OnceCell},
+    task::JoinSet,
+};
+
+use super::{
+    clock::{Clock, in_millis, millis},
+    decide::{self, Completed},
+    effect::{Body, Task},
+};
+use crate::{
+    github::{GitHub, GitHubError},
+    store::{
+        StoreError,
+        service::{Applied, Change, Effect, EffectDone, Job, JobId, Millis, ServiceStore},
+    },
+};
+
+/// How a dispatcher behaves.
+#[derive(Clone, Debug)]
+pub struct DispatchOptions {
+    /// Times that something is tried that fails in a way that may pass.
+    pub attempts: u32,
+    /// Whether branches may be pushed to the repository of a pull request.
+    pub branches: bool,
+    /// Where people find more, for details links.
+    pub details: Option<String>,
+}
+
+/// Works off effects.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports are trait objects")]
+pub struct Dispatcher {
+    pub(super) store: Arc<dyn ServiceStore>,
+    pub(super) github: GitHub,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) options: Arc<DispatchOptions>,
+    lanes: Arc<Mutex<HashMap<u64, Lane>>>,
+    /// As whom the App appears; asked for once.
+    login: Arc<OnceCell<String>>,
+}
+
+/// What is known of the writes to an installation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// Nothing is done before this moment.
+    closed_until: Millis,
+}
+
+/// How an effect that was tried ended.
+#[derive(Debug)]
+enum Tried {
+    Completed {
+        completed: Completed,
+        remote: Option<String>,
+    },
+    /// Again at this moment.
+    Later(Millis, String),
+    GivenUp(String),
+}
+
+/// Why an effect could not be performed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PerformError {
+    #[error(transparent)]
+    GitHub(#[from] GitHubError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot be done, now or later.
+    #[error("{0}")]
+    Hopeless(String),
+}
+
+impl Dispatcher {
+    pub fn new(
+        store: Arc<dyn ServiceStore>,
+        github: GitHub,
+        clock: Arc<dyn Clock>,
+        options: DispatchOptions,
+    ) -> Self {
+        Self {
+            store,
+            github,
+            clock,
+            options: Arc::new(options),
+            lanes: Arc::default(),
+            login: Arc::default(),
+        }
+    }
+
+    /// Works off everything that is due, each installation's in its own lane; whether there was any.
+    pub async fn step(&self) -> Result<bool, StoreError> {
+        let owed = self.store.installations_owed(self.clock.now()).await?;
+        // They end with this future, at whatever point.
+        let mut lanes = JoinSet::new();
+        for installation in owed {
+            let lane = self.clone();
+            lanes.spawn(async move { lane.work_off(installation).await });
+        }
+        let mut any = false;
+        while let Some(worked) = lanes.join_next().await {
+            any |= worked.unwrap_or(Ok(false))?;
+        }
+        Ok(any)
+    }
+
+    /// One effect of a lane.
+    async fn work_off(&self, installation: u64) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let lane = self.lanes.lock().await.get(&installation).copied().unwrap_or_default();
+        if lane.closed_until > now {
+            return Ok(false);
+        }
+        let Some(effect) = self.store.effects_due(installation, now, 1).await?.into_iter().next()
+        else {
+            return Ok(false);
+        };
+        self.work(&effect).await?;
+        Ok(true)
+    }
+
+    async fn work(&self, effect: &Effect) -> Result<(), StoreError> {
+        let key = effect.new.key.as_str();
+        let body: Body = match serde_json::from_value(effect.new.body.clone()) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(key, %error, "an effect cannot be read");
+                let text = error.to_string();
+                return self.store.postpone_effect(key, effect.revision, None, &text).await;
+            }
+        };
+        match self.try_to(effect, &body).await {
+            Tried::Completed { completed, remote } => {
+                let done = EffectDone { key: key.to_owned(), revision: effect.revision, remote };
+                self.follow_up(&body, |job, now| {
+                    decide::after(&body, done.clone(), &completed, job, now)
+                })
+                .await
+            }
+            Tried::Later(due, error) => {
+                tracing::info!(key, error, "postponed");
+                self.store.postpone_effect(key, effect.revision, Some(due), &error).await
+            }
+            Tried::GivenUp(error) => {
+                tracing::warn!(key, error, "given up");
+                self.follow_up(&body, |job, now| decide::given_up(&body, &error, job, now)).await?;
+                self.store.postpone_effect(key, effect.revision, None, &error).await
+            }
+        }
+    }
+
+    async fn try_to(&self, effect: &Effect, body: &Body) -> Tried {
+        let error = match self.perform(effect, body).await {
+            Ok((completed, remote)) => return Tried::Completed { completed, remote },
+            Err(error) => error,
+        };
+        let now = self.clock.now();
+        let text = error.to_string();
+        let attempt = effect.attempts + 1;
+        match error {
+            PerformError::Hopeless(text) => Tried::GivenUp(text),
+            PerformError::Store(_) => Tried::Later(now + in_millis(backoff(attempt)), text),
+            PerformError::GitHub(error) => {
+                if let GitHubError::RateLimited { until, .. } = &error {
+                    // Everything of this installation waits, and the limit is nobody's failure.
+                    let until = millis(*until).max(now + 1000);
+                    let installation = body.place.pull.installation;
+                    self.lanes.lock().await.entry(installation).or_default().closed_until = until;
+                    if attempt < 4 * self.options.attempts {
+                        return Tried::Later(until, text);
+                    }
+                }
+                if is_final(&error) || attempt >= self.options.attempts {
+                    Tried::GivenUp(text)
+                } else {
+                    Tried::Later(now + in_millis(backoff(attempt)), text)
+                }
+            }
+        }
+    }
+
+    /// Keeps what follows from an effect, decided upon its job as it stands then.
+    async fn follow_up(
+        &self,
+        body: &Body,
+        decide: impl Fn(Option<&Job>, Millis) -> Change,
+    ) -> Result<(), StoreError> {
+        loop {
+            let job = match job_of(&body.task) {
+                Some(id) => self.store.job(id).await?,
+                None => None,
+            };
+            let now = self.clock.now();
+            match self.store.apply(&decide(job.as_ref(), now), now).await? {
+                Applied::Kept | Applied::Duplicate => return Ok(()),
+                Applied::Conflict => {}
+            }
+        }
+    }
+
+    async fn login(&self) -> Result<String, GitHubError> {
+        if let Some(known) = self.login.get() {
+            return Ok(known.clone());
+        }
+        let login = self.github.app().await?.login();
+        // Whoever was faster learnt the same.
+        self.login.set(login.clone()).ok();
+        Ok(login)
+    }
+
+    async fn job(&self, id: &JobId) -> Result<Job, PerformError> {
+        let job = self.store.job(id).await?;
+        job.ok_or_else(|| PerformError::Hopeless(format!("there is no job {id} any more")))
+    }
+}
+
+/// The job that an effect belongs to.
+fn job_of(task: &Task) -> Option<&JobId> {
+    match task {
+        Task::Check(state) => Some(&state.job),
+        Task::Publish { job } | Task::Result { job, .. } | Task::Commit { job, .. } => Some(job),
+        _ => None,
+    }
+}
+
+/// Whether trying again cannot help.
+fn is_final(error: &GitHubError) -> bool {
+    matches!(error, GitHubError::Forbidden(_) | GitHubError::Gone | GitHubError::Unprocessable(_))
+}
+
+/// 2 s, doubled each time, 10 minutes at most.
+fn backoff(attempt: u32) -> Duration {
+    Duration::from_secs(2_u64.saturating_pow(attempt.min(10))).min(Duration::from_secs(600))
+}

@@ -1,0 +1,203 @@
+//! Handles deliveries one after the other: event, facts, decision, one change.
+
+use std::sync::Arc;
+
+use super::{
+    clock::{Clock, millis},
+    command::{self, Command},
+    decide::{self, Approval, Policy, Trigger},
+    event::{self, Button, Event, PullRef},
+    facts::{FactsError, Sources},
+    key,
+};
+use crate::{
+    github::{GitHub, GitHubError},
+    store::{
+        StoreError,
+        service::{Applied, Change, Delivery, JobState, ServiceStore},
+    },
+};
+
+/// Times that a delivery is tried before it is given up.
+const ATTEMPTS: u32 = 8;
+/// Deliveries that are read at a time.
+const AT_A_TIME: u32 = 50;
+/// Most jobs that one event looks at.
+const MOST_JOBS: u32 = 10_000;
+
+/// Handles deliveries.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports are trait objects")]
+pub struct Intake {
+    pub(super) store: Arc<dyn ServiceStore>,
+    pub(super) github: GitHub,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) policy: Arc<Policy>,
+}
+
+/// Why a delivery could not be handled now.
+#[derive(Debug, thiserror::Error)]
+enum HandleError {
+    #[error(transparent)]
+    Payload(#[from] event::PayloadError),
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Intake {
+    pub fn new(
+        store: Arc<dyn ServiceStore>,
+        github: GitHub,
+        clock: Arc<dyn Clock>,
+        policy: Policy,
+    ) -> Self {
+        Self { store, github, clock, policy: Arc::new(policy) }
+    }
+
+    /// Handles what is due; whether there was any.
+    pub async fn step(&self) -> Result<bool, StoreError> {
+        let due = self.store.deliveries_due(self.clock.now(), AT_A_TIME).await?;
+        for delivery in &due {
+            self.handle(delivery).await?;
+        }
+        Ok(!due.is_empty())
+    }
+
+    async fn handle(&self, delivery: &Delivery) -> Result<(), StoreError> {
+        let id = delivery.receipt.id.as_str();
+        let error = match self.decide_and_keep(delivery).await {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let text = error.to_string();
+        let due = self.due_again(&error, delivery.attempts + 1);
+        match due {
+            Some(_) => tracing::info!(delivery = id, error = text, "postponed"),
+            None => tracing::warn!(delivery = id, error = text, "given up"),
+        }
+        self.store.postpone_delivery(id, due, &text).await
+    }
+
+    fn due_again(&self, error: &HandleError, attempt: u32) -> Option<i64> {
+        let now = self.clock.now();
+        if attempt >= ATTEMPTS {
+            return None;
+        }
+        match error {
+            HandleError::Payload(_) => None,
+            HandleError::Store(_) | HandleError::Facts(FactsError::Store(_)) => Some(now + 1000),
+            HandleError::Facts(FactsError::GitHub(error)) => {
+                let wall = std::time::SystemTime::UNIX_EPOCH
+                    + std::time::Duration::from_millis(u64::try_from(now).unwrap_or(0));
+                error.retry_at(attempt, wall).map(millis)
+            }
+        }
+    }
+
+    async fn decide_and_keep(&self, delivery: &Delivery) -> Result<(), HandleError> {
+        let receipt = &delivery.receipt;
+        let event = event::read(&receipt.event, &receipt.body)?;
+        loop {
+            let mut change = match self.decide(&event, &receipt.id).await {
+                Ok(change) => change,
+                // A pull request that is gone, or a repository the App was taken off.
+                Err(HandleError::Facts(FactsError::GitHub(
+                    error @ (GitHubError::NotFound | GitHubError::Gone),
+                ))) => {
+                    tracing::info!(delivery = receipt.id, %error, "about something that is gone");
+                    Change::default()
+                }
+                Err(error) => return Err(error),
+            };
+            change.delivery = Some(receipt.id.clone());
+            match self.store.apply(&change, self.clock.now()).await? {
+                Applied::Kept | Applied::Duplicate => return Ok(()),
+                Applied::Conflict => {}
+            }
+        }
+    }
+
+    async fn decide(&self, event: &Event, delivery: &str) -> Result<Change, HandleError> {
+        let sources = Sources { github: &self.github, store: &*self.store, now: self.clock.now() };
+        match event {
+            Event::Ignored(why) => {
+                tracing::debug!(delivery, why, "ignored");
+                Ok(Change::default())
+            }
+            Event::Labeled { label, .. } if *label != self.policy.label => Ok(Change::default()),
+            Event::Labeled { pull, sender, .. } => {
+                let trigger = Trigger::Label { delivery: delivery.to_owned() };
+                self.wish(sources, pull, sender, trigger, &command::Wish::default()).await
+            }
+            Event::Commented { pull, comment, body, sender } => {
+                let Some(parsed) = command::parse(body) else { return Ok(Change::default()) };
+                if let Ok(Command::Optimize(wish)) = &parsed {
+                    let trigger = Trigger::Command { comment: *comment };
+                    return self.wish(sources, pull, sender, trigger, wish).await;
+                }
+                let facts = sources.of(pull, sender, None).await?;
+                Ok(decide::converse(&parsed, *comment, sender, &facts))
+            }
+            Event::CheckButton { repository, external_id, button, sender } => {
+                let Some((key, sha)) = key::of_check(external_id) else {
+                    return Ok(Change::default());
+                };
+                // Of this repository, as GitHub says, and not only as the text says.
+                if (key.repository, key.installation) != (repository.id, repository.installation) {
+                    return Ok(Change::default());
+                }
+                let pull = PullRef { key, repository: repository.name.clone() };
+                match button {
+                    Button::Again => {
+                        let trigger = Trigger::Button { delivery: delivery.to_owned(), sha };
+                        let wish = command::Wish::default();
+                        self.wish(sources, &pull, sender, trigger, &wish).await
+                    }
+                    Button::Cancel => {
+                        let facts = sources.of(&pull, sender, None).await?;
+                        Ok(decide::cancel_by_button(sender, &sha, &facts))
+                    }
+                }
+            }
+            Event::Synchronized { pull } => {
+                let facts = sources.pull(pull).await?;
+                let jobs = self.store.jobs_of(pull.key).await?;
+                Ok(decide::pushed(&facts, &jobs, &self.policy.label, sources.now))
+            }
+            Event::Closed { pull } => {
+                // It may have been opened again since.
+                if sources.pull(pull).await?.open {
+                    return Ok(Change::default());
+                }
+                let jobs = self.store.jobs_of(pull.key).await?;
+                Ok(decide::closed(&jobs, sources.now))
+            }
+            Event::InstallationGone { installation } => {
+                let open =
+                    [JobState::Queued, JobState::Leased, JobState::Running, JobState::Measured];
+                let jobs = self.store.jobs_in(&open, MOST_JOBS).await?;
+                Ok(decide::installation_gone(&jobs, *installation, sources.now))
+            }
+        }
+    }
+
+    async fn wish(
+        &self,
+        sources: Sources<'_>,
+        pull: &PullRef,
+        sender: &str,
+        trigger: Trigger,
+        wish: &command::Wish,
+    ) -> Result<Change, HandleError> {
+        let facts = sources.of(pull, sender, Some(&wish.kernels)).await?;
+        let approval = Approval {
+            trigger,
+            sender: sender.to_owned(),
+            sha: wish.sha.clone(),
+            budget: wish.budget,
+        };
+        Ok(decide::request(&approval, &facts, &self.policy))
+    }
+}
