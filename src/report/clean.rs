@@ -35,6 +35,7 @@ pub(super) fn clean(report: &Report) -> Report {
     fields.extend(&mut device.driver);
     fields.extend(device.ceilings.iter_mut().flat_map(|ceilings| ceilings.skipped.values_mut()));
     fields.extend(&mut clean.warnings);
+    fields.extend(&mut clean.budget.stopped);
     if let Some(generation) = &mut clean.generation {
         fields.push(&mut generation.model);
         fields.extend(generation.unused.iter_mut().chain(&mut generation.awaiting));

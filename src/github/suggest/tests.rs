@@ -219,3 +219,14 @@ fn a_batch_that_contradicts_itself_is_not_applied() {
         assert!(said.contains(why), "{said}");
     }
 }
+
+#[test]
+fn what_is_rewritten_as_a_whole_is_one_change_however_long() {
+    let lines = |name: &str| (0..5_000).map(|n| format!("{name}{n}\n")).collect::<String>();
+    let (head, verified) = (lines("a"), lines("b"));
+    let around = |middle: &str| format!("first\nsecond\n{middle}last\n");
+    let suggestions = offered("", &around(&head), &around(&verified)).unwrap();
+    let [only] = &suggestions[..] else { panic!("{}", suggestions.len()) };
+    assert_eq!(only.lines(), 3..=5_002);
+    assert_eq!(only.replacement, verified);
+}

@@ -147,11 +147,11 @@ fn the_check_run_ends_as_the_job_did() {
         let (conclusion, text) = check_conclusion(&facts(), results);
         (conclusion.name(), text.title)
     };
-    assert_eq!(ends(&[faster.clone()]), ("success", "softmax is 1.72× faster".into()));
+    assert_eq!(ends(std::slice::from_ref(&faster)), ("success", "softmax is 1.72× faster".into()));
     let title = "No improvement: rmsnorm stays as it was".into();
-    assert_eq!(ends(&[unchanged.clone()]), ("neutral", title));
+    assert_eq!(ends(std::slice::from_ref(&unchanged)), ("neutral", title));
     let title = "Failed: matvec was not optimised".into();
-    assert_eq!(ends(&[broken.clone()]), ("failure", title));
+    assert_eq!(ends(std::slice::from_ref(&broken)), ("failure", title));
     let title = "2 kernels: 1 faster, 1 without improvement".into();
     assert_eq!(ends(&[faster.clone(), unchanged]), ("success", title));
     let title = "2 kernels: 1 faster, 1 failed".into();
