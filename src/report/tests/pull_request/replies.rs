@@ -15,12 +15,16 @@ fn a_pull_request_without_configuration_is_told_which_lines_to_add() {
     ];
     let comment = no_configuration("4b825dc6", &found);
     insta::assert_snapshot!("reply_no_configuration", comment);
-    // What it shows is what the configuration reads.
+    // It is TOML, with the four keys that every kernel needs, whatever the file is called.
     let blocks = comment.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let project: crate::engine::project::Project =
-        toml::from_str(&blocks.collect::<String>()).unwrap();
-    assert_eq!(project.kernels[1].source.to_str(), Some("soft \"max\".py"));
-    assert_eq!(project.kernels[0].entry, "tinynorm.kernels.rms_norm:FUNCTION");
+    let lines: toml::Table = toml::from_str(&blocks.collect::<String>()).unwrap();
+    let kernels = lines["kernel"].as_array().unwrap();
+    for kernel in kernels {
+        let keys: Vec<&String> = kernel.as_table().unwrap().keys().collect();
+        assert_eq!(keys, ["entry", "name", "source", "test"]);
+    }
+    assert_eq!(kernels[1]["source"].as_str(), Some("soft \"max\".py"));
+    assert_eq!(kernels[0]["entry"].as_str(), Some("tinynorm.kernels.rms_norm:FUNCTION"));
 }
 
 #[test]
