@@ -68,3 +68,32 @@ fn what_is_no_diff_is_said_with_its_line() {
     assert!(said("@@ -1 +0,0 @@\n+a").contains("line 2"));
     assert!(said("@@ -5 +5 @@\n a\n@@ -1 +1 @@\n b").contains("out of order at line 3"));
 }
+
+#[test]
+fn what_git_writes_is_read_whatever_the_file_is_called() {
+    let base: String = (0..40).map(|n| format!("line {n}\n")).collect();
+    let head = base.replace("line 3\n", "line 3\n-- odd\n++ odder\n\n").replace("line 20\n", "")
+        + "no end";
+    for name in ["k.py", "my kernel.py", "né \"q\".py", "back\\slash.py", "tab\there.py"] {
+        let folder = tempfile::tempdir().unwrap();
+        for (side, text) in [("old", &base), ("new", &head)] {
+            std::fs::create_dir(folder.path().join(side)).unwrap();
+            std::fs::write(folder.path().join(side).join(name), text).unwrap();
+        }
+        let output = std::process::Command::new("git")
+            .args(["diff", "--no-index", "old", "new"])
+            .current_dir(folder.path())
+            // Whatever the machine is configured to show must not decide a test.
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .output()
+            .unwrap();
+        let written = String::from_utf8(output.stdout).unwrap();
+        let files = FileDiff::parse_all(&written).unwrap();
+        let [(path, diff)] = &files[..] else { panic!("{written}") };
+        assert_eq!(path, &format!("new/{name}"));
+        assert_eq!(diff.belongs_to(&head), Ok(()));
+        // And what the other tests take for git's hunks are git's hunks.
+        assert_eq!(diff, &FileDiff::parse(&github::patch(&base, &head, 3)).unwrap());
+    }
+}
