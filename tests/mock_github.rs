@@ -312,6 +312,39 @@ async fn faults_happen_as_often_as_asked() {
     assert_eq!(pull.bot_comments()[0].minimized.as_deref(), Some("OUTDATED"));
 }
 
+#[tokio::test]
+async fn what_people_press_and_push_becomes_webhooks_in_order() {
+    let github = GitHub::start();
+    let (kernels, pull) = kernels(&github);
+    let button = json!([{ "label": "Cancel", "description": "Stop", "identifier": "cancel" }]);
+    let check = json!({ "name": "kernelbrain", "head_sha": pull.head_sha(), "actions": button });
+    post(&bot(&kernels), "/repos/acme/kernels/check-runs", check).await.unwrap();
+    github.take_deliveries();
+
+    pull.click("kernelbrain", "cancel", "mona");
+    pull.rerun("kernelbrain", "mona");
+    let before = pull.head_sha();
+    pull.push("mona", &[("softmax.py", "fast\n")]);
+    pull.close("mona");
+    let taken = github.take_deliveries();
+    let seen: Vec<String> = taken
+        .iter()
+        .map(|one| format!("{} {}", one.event, one.action.as_deref().unwrap_or("-")))
+        .collect();
+    let expected = [
+        "check_run requested_action",
+        "check_run rerequested",
+        "push -",
+        "pull_request synchronize",
+        "pull_request closed",
+    ];
+    assert_eq!(seen, expected);
+    let body = |at: usize| serde_json::from_str::<Value>(&taken[at].body).unwrap();
+    assert_eq!(body(0)["requested_action"]["identifier"], "cancel");
+    assert_eq!(body(1)["check_run"]["head_sha"], before);
+    assert_eq!((&body(3)["before"], &body(3)["after"]), (&json!(before), &json!(pull.head_sha())));
+}
+
 /// What a webhook endpoint saw: event, GUID, body; and whether each signature was right.
 type Seen = Arc<Mutex<Vec<(String, String, Value)>>>;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::GitHub;
-use super::people::PullRequest;
+use super::pull_request::PullRequest;
 use super::state::{CheckRun, Reaction};
 
 impl GitHub {

@@ -21,7 +21,6 @@
 //! ```
 #![allow(
     dead_code,
-    unused_imports,
     unreachable_pub,
     missing_debug_implementations,
     reason = "several test binaries use this module, each a part of it"
@@ -35,11 +34,15 @@
 
 mod api;
 mod auth;
+mod changes;
 mod conversation;
 pub mod faults;
 pub mod git;
+mod knobs;
 mod payload;
+mod payload_talk;
 mod people;
+mod pull_request;
 mod server;
 pub mod state;
 mod suggestions;
@@ -51,11 +54,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
-pub use faults::Fault;
-pub use people::{PullRequest, Repo};
-pub use state::Permission;
-pub use suggestions::Refused;
-pub use webhook::{Delivery, sign};
+#[allow(unused_imports, reason = "not every test binary needs all of them")]
+pub use self::{
+    faults::Fault,
+    people::Repo,
+    pull_request::PullRequest,
+    state::Permission,
+    suggestions::Refused,
+    webhook::{Delivery, sign},
+};
 
 use world::World;
 

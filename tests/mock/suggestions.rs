@@ -3,7 +3,7 @@
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::git;
-use super::people::PullRequest;
+use super::pull_request::PullRequest;
 use super::state::ReviewComment;
 
 /// Why GitHub would not offer, or not take, a batch.

@@ -347,12 +347,8 @@ fn objects_of(git: &Git, tree: Oid, there: &mut HashSet<Oid>, into: &mut Vec<Oid
     for entry in git.find_tree(tree).unwrap().iter() {
         match entry.kind() {
             Some(ObjectType::Tree) => objects_of(git, entry.id(), there, into),
-            Some(ObjectType::Blob) => {
-                if there.insert(entry.id()) {
-                    into.push(entry.id());
-                }
-            }
-            // A submodule's commit lives elsewhere.
+            Some(ObjectType::Blob) if there.insert(entry.id()) => into.push(entry.id()),
+            // What is there already; or a submodule's commit, which lives elsewhere.
             _ => {}
         }
     }
