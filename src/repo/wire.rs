@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_an_error() {
         assert!(collect(b"<html>", 6).is_err());
-        assert!(collect(b"fff0", 4).is_err());
+        assert!(collect(b"fff1", 4).is_err());
         assert_eq!(collect(b"0011ERR not here\n", 9), Err("not here".into()));
         assert_eq!(collect(b"000dpackfile\n000b\x03broken", 9), Err("broken".into()));
     }
