@@ -1,6 +1,6 @@
 //! From a run that ended to what is kept of it.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use super::{search::SearchEnd, steps::Trouble};
 use crate::{
@@ -20,6 +20,8 @@ pub(super) struct Ended<'e> {
     pub(super) sight: Option<&'e Sight>,
     /// How the process ended, where one was needed.
     pub(super) end: Option<&'e SearchEnd>,
+    /// The folder of the job.
+    pub(super) root: &'e Path,
 }
 
 /// What came of it, and how long it took. A search that did not come to an outcome and was not about
@@ -28,7 +30,7 @@ pub(super) async fn of(
     ended: Ended<'_>,
     store: &dyn ServiceStore,
 ) -> Result<(KernelOutcome, Duration), Trouble> {
-    let Ended { kernel, sight, end } = ended;
+    let Ended { kernel, sight, end, root } = ended;
     let Some(sight) = sight.filter(|sight| sight.has_ended()) else {
         let said = end.map_or("", |end| end.said.as_str());
         let what = match end.and_then(|end| end.status) {
@@ -45,7 +47,7 @@ pub(super) async fn of(
         };
         return Err(Trouble::Passing(format!("{what}: {}", last_lines(said))));
     };
-    let report = sight.report()?;
+    let report = without_paths(sight.report()?, kernel, root);
     let seconds = Duration::from_secs_f64(report.budget.wall_seconds_spent.clamp(0.0, 1e9));
     let verified = match (&report.outcome, &report.best_source) {
         (OutcomeKind::Improved, Some(source)) => Some(store.keep_text(source).await?),
@@ -87,6 +89,26 @@ pub(super) fn failed(kernel: &KernelOrder, failure: String) -> KernelOutcome {
 /// verification that was accepted.
 fn tests(sight: &Sight) -> Option<String> {
     sight.record.target.tests.as_ref().map(|words| words.join(" "))
+}
+
+/// What a pull request shows does not tell where things lie on the host; the command is one that a reader
+/// can give in a checkout of that commit.
+fn without_paths(mut report: Report, kernel: &KernelOrder, root: &Path) -> Report {
+    let tree = root.join("tree");
+    let inside = |path: &str| match Path::new(path).strip_prefix(&tree) {
+        Ok(inside) => inside.to_string_lossy().into_owned(),
+        Err(_) => path.to_owned(),
+    };
+    report.target.contract = inside(&report.target.contract);
+    report.target.source = inside(&report.target.source);
+    let seconds = report.budget.wall_seconds_limit.map(|limit| format!(" --budget {limit:.0}s"));
+    report.run.command = format!(
+        "kernelbrain optimize --kernel {} --seed {}{}",
+        shell_words::quote(&kernel.name),
+        report.run.seed,
+        seconds.unwrap_or_default()
+    );
+    report
 }
 
 /// Candidates are in the run's journal; what is shown in a pull request does not need each.

@@ -240,7 +240,8 @@ impl Runner {
             show(sight.progress(&kernel.name));
             self.copy(task, sight, copied).await?;
         }
-        let ended = Ended { kernel, sight: sight.as_ref(), end: end.as_ref() };
+        let root = workspace.root();
+        let ended = Ended { kernel, sight: sight.as_ref(), end: end.as_ref(), root };
         outcome::of(ended, &*self.store).await
     }
 
