@@ -2,6 +2,7 @@
 #
 #   make setup       a Python environment with torch and triton, where python3 has none
 #   make demo        optimise a real kernel on whatever device is here
+#   make app-demo    the story of the GitHub App on a mock GitHub, with a real search on the cpu device
 #   make test        everything that needs no GPU
 #   make test-contract [CONTRACT=folder]
 #                    requests to GitHub, judged by GitHub's own description; needs node
@@ -36,7 +37,7 @@ JOBS := 2
 # know, and lists what it refused.
 CONTRACT ?= ../shared/github-contract
 
-.PHONY: setup demo test test-contract test-rust test-postgres test-harness lint bench test-gpu corpus build
+.PHONY: setup demo app-demo test test-contract test-rust test-postgres test-harness lint bench test-gpu corpus build
 
 build:
 	cargo build
@@ -57,6 +58,11 @@ demo: setup build
 	@echo
 	KERNELBRAIN_PYTHON="$(PYTHON)" $(BINARY) optimize examples/softmax/input_kernel.py \
 	  --test examples/softmax/test.py --budget 90s --out $(DEMO_OUT)
+
+app-demo: setup build
+	cargo build --quiet --example app_demo
+	@echo
+	KERNELBRAIN_PYTHON="$(PYTHON)" KERNELBRAIN="$(BINARY)" target/debug/examples/app_demo
 
 test: setup test-harness test-rust
 

@@ -120,7 +120,7 @@ impl Sight {
             name: name.to_owned(),
             phase,
             rungs: rungs.collect(),
-            candidates: state.records().len(),
+            candidates: state.records().iter().filter(|it| !it.evaluations().is_empty()).count(),
             best_speedup: state.trajectory().last().map(|step| step.speedup),
             budget_left_seconds: state.remaining().wall_seconds,
             budget_seconds: state.plan().limits.wall_seconds,

@@ -78,3 +78,40 @@ pub fn marker_of(key: &str) -> String {
     let (kind, rest) = key.split_once(' ').unwrap_or((key, ""));
     pull_request::marker(kind, rest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_runs_external_id_leads_back_to_its_pull_request() {
+        let pull = PullKey { installation: 5, repository: 77, number: 12 };
+        let sha = "0123456789abcdef0123456789abcdef01234567".to_owned();
+        let key = Key::Check { pull, sha: sha.clone() };
+        assert_eq!(of_check(&key.to_string()), Some((pull, sha.clone())));
+        for other in ["", "check", "check 5/77 abc", "publish 7", &format!("check 5/77/12 {sha} x")]
+        {
+            assert_eq!(of_check(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn keys_of_different_things_have_different_markers() {
+        let pull = PullKey { installation: 5, repository: 77, number: 12 };
+        let other = PullKey { installation: 57, repository: 7, number: 12 };
+        let sha = "0123456789abcdef0123456789abcdef01234567".to_owned();
+        let keys = [
+            Key::Check { pull, sha: sha.clone() },
+            Key::Result { pull, sha: sha.clone() },
+            Key::Result { pull: other, sha },
+            Key::Publish(JobId("ab12".into())),
+            Key::Reply { comment: 1 },
+            Key::Commit { comment: 1 },
+            Key::Remark { pull, about: "x".into() },
+            Key::ReactToComment { comment: 1, with: "eyes" },
+        ];
+        let markers: std::collections::BTreeSet<String> =
+            keys.iter().map(|key| marker_of(&key.to_string())).collect();
+        assert_eq!(markers.len(), keys.len());
+    }
+}

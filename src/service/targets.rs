@@ -155,3 +155,6 @@ fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<Strin
     let near = rated.filter(|(distance, known)| *distance <= known.len().div_ceil(3)).min();
     near.map(|(_, known)| known.to_owned())
 }
+
+#[cfg(test)]
+mod tests;
