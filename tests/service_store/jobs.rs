@@ -1,6 +1,6 @@
 //! Promises about jobs and changes.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use kernelbrain::store::{
     StoreError,
@@ -277,5 +277,14 @@ pub(crate) async fn count_against_budgets(store: &impl JobStore) {
     let failed = look(store, "failed").await;
     keep(store, stepping([spent, step(&failed, JobState::Failed)]), 80).await;
     assert_eq!(ask(&all, 60).await, (142, 3), "what was spent, where that is known by now");
+    let counted: BTreeMap<_, _> = store
+        .count_jobs()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(state, count)| (state.name(), count))
+        .collect();
+    assert_eq!(counted.get("failed"), Some(&2));
+    assert_eq!(counted.get("reported"), None);
     assert_eq!(ask(&mona, 60).await, (100, 2), "nothing was, where it never ran");
 }

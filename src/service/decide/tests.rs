@@ -269,12 +269,29 @@ fn a_runner_that_falls_silent_loses_the_job_and_in_the_end_the_job_is_given_up()
     assert!(!says_nothing(&change), "whoever asked by a command hears of it");
 }
 
+/// As short as a report can be.
+fn report(improved: bool) -> crate::report::Report {
+    let outcome = if improved { "improved" } else { "no_improvement" };
+    let empty = serde_json::json!({
+        "schema": 1,
+        "run": {"id": "r", "started": "", "kernelbrain": "", "command": "", "seed": 1},
+        "target": {"name": "rmsnorm", "source": "", "contract": "", "kind": "native", "entry": ""},
+        "device": {"kind": "cuda", "name": "GPU", "torch": "", "triton": ""},
+        "outcome": outcome, "reason": "",
+        "speedup": {"vs_baseline": null, "vs_eager": null, "vs_compile": null},
+        "rungs": [], "cases": [], "candidates": [], "trajectory": [],
+        "budget": crate::report::BudgetInfo::default(),
+        "audit": {"checked": 0, "passed": []}, "warnings": [], "best": null,
+    });
+    serde_json::from_value(empty).unwrap()
+}
+
 fn outcome(verified: bool) -> KernelOutcome {
     KernelOutcome {
         name: "rmsnorm".into(),
         source: "ops/rmsnorm.py".into(),
         notes: Vec::new(),
-        report: None,
+        report: Some(Box::new(report(verified))),
         failure: None,
         verified: verified.then(|| "hash".into()),
         baseline: Some("other".into()),

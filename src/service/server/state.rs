@@ -32,11 +32,11 @@ pub struct ServiceState {
 impl ServiceState {
     /// Brings what is counted in the database up to date.
     pub(super) async fn measure(&self) {
-        /// More than this many are as good as infinitely many.
-        const MOST: u32 = 100_000;
-        for state in JobState::ALL {
-            if let Ok(jobs) = self.store.jobs_in(&[state], MOST).await {
-                metrics::gauge!("kernelbrain_jobs", "state" => state.name()).set(jobs.len() as f64);
+        if let Ok(counted) = self.store.count_jobs().await {
+            for state in JobState::ALL {
+                let count = counted.iter().find(|(counted, _)| *counted == state);
+                let count = count.map_or(0, |(_, count)| *count);
+                metrics::gauge!("kernelbrain_jobs", "state" => state.name()).set(count as f64);
             }
         }
         if let Ok(owed) = self.store.owed().await {

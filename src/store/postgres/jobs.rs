@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use sqlx::{Postgres, Row, Transaction, query};
+use sqlx::{Postgres, Row, Transaction, query, query_as};
 
 use super::{PostgresStore, effects::keep_effects, failure::Patience};
 use crate::store::{
@@ -13,7 +13,7 @@ use crate::store::{
         Applied, Change, Job, JobId, JobState, JobStore, Millis, NewJob, PullKey, Spent, SpentOn,
         Transition, rows,
         sql::{
-            DELIVERY_DONE, JOB, JOBS_OF, QUEUE, SPENT_ON_INSTALLATION, SPENT_ON_PULL,
+            COUNT_JOBS, DELIVERY_DONE, JOB, JOBS_OF, QUEUE, SPENT_ON_INSTALLATION, SPENT_ON_PULL,
             SPENT_ON_USER, STEP, select_jobs,
         },
         values::{may_step, optional_json, signed, words},
@@ -107,6 +107,16 @@ impl JobStore for PostgresStore {
         };
         let found = asked.fetch_one(&self.pool).await;
         found.and_then(|row| rows::spent(&row)).map_err(|error| self.failed(error))
+    }
+
+    async fn count_jobs(&self) -> Result<Vec<(JobState, u64)>, StoreError> {
+        let counted: Result<Vec<(String, i64)>, _> =
+            query_as(COUNT_JOBS).fetch_all(&self.pool).await;
+        let counted = counted.map_err(|error| self.failed(error))?;
+        let named = counted
+            .into_iter()
+            .filter_map(|(state, count)| Some((JobState::of_name(&state)?, count.unsigned_abs())));
+        Ok(named.collect())
     }
 
     async fn lead(

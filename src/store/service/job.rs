@@ -184,6 +184,9 @@ pub trait JobStore: Send + Sync {
     /// Jobs in one of `states`, the oldest first.
     async fn jobs_in(&self, states: &[JobState], at_most: u32) -> Result<Vec<Job>, StoreError>;
 
+    /// How many jobs there are in each state that has any.
+    async fn count_jobs(&self) -> Result<Vec<(JobState, u64)>, StoreError>;
+
     /// Gives `runner` the oldest queued job that asks for one of its `labels` or for none: leased,
     /// with the next fence, until `until`. Two runners never get the same.
     async fn lease(

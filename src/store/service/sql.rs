@@ -104,6 +104,8 @@ pub(in crate::store) const INSTALLATIONS_OWED: &str = "SELECT DISTINCT installat
 
 pub(in crate::store) const EFFECT: &str = select_effects!("WHERE key = $1");
 
+pub(in crate::store) const COUNT_JOBS: &str = "SELECT state, count(*) FROM jobs GROUP BY state";
+
 pub(in crate::store) const OWED: &str = "SELECT count(*) FROM effects WHERE state = 'owed'";
 
 pub(in crate::store) const OWE: &str = "INSERT INTO effects \
