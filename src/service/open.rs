@@ -116,7 +116,7 @@ pub async fn serve(
         github,
         bell,
         options: BackstageOptions {
-            owner: format!("{}:{}", host_name(), std::process::id()),
+            owner: place_of(address),
             look_every: config.server.look_every,
             recover_every: config.server.recover_every,
             remember: config.server.remember,
@@ -197,6 +197,16 @@ fn runner_options(config: &ServerConfig) -> Result<RunnerOptions, ConfigError> {
         fetch_bytes: runner.fetch_bytes,
         checkout_bytes: runner.checkout_bytes,
     })
+}
+
+/// What no two services that live at the same time have in common: of a host's network, one has the
+/// address. So a service that was killed is followed by the one that is started in its place at once, and
+/// not when the dead one's right runs out.
+fn place_of(address: SocketAddr) -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let boot = read("/proc/sys/kernel/random/boot_id");
+    let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    format!("{} {} {} {address}", host_name(), boot.trim(), network.display())
 }
 
 fn host_name() -> String {
