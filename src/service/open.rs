@@ -194,6 +194,7 @@ fn runner_options(config: &ServerConfig) -> Result<RunnerOptions, ConfigError> {
         lease: runner.lease,
         heartbeat: runner.heartbeat,
         look: config.server.look_every,
+        attempts: config.policy.attempts,
         fetch_bytes: runner.fetch_bytes,
         checkout_bytes: runner.checkout_bytes,
     })

@@ -39,6 +39,10 @@ const COPY_EVERY: Duration = Duration::from_secs(10);
 const LEAST_BUDGET: Duration = Duration::from_secs(30);
 /// How long a job that hit a passing trouble is kept before somebody else may try.
 const BREATH: Duration = Duration::from_secs(5);
+/// How long a runner tries to check a job's commit out, and the waits between two tries.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Largest `kernelbrain.toml`.
 const CONFIGURATION_BYTES: u64 = 1 << 20;
 
@@ -99,7 +103,8 @@ impl Runner {
                 if !stop.requested() {
                     tokio::time::sleep(BREATH).await;
                 }
-                self.conclude(&job, fence, |job, now| give_back(job, &reason, now, job.attempts))
+                let attempts = self.options.attempts;
+                self.conclude(&job, fence, |job, now| give_back(job, &reason, now, attempts))
                     .await
                     .ok();
             }
@@ -139,7 +144,7 @@ impl Runner {
     async fn work(&self, job: &Job, fence: u64, shown: &Shown) -> Result<(), Trouble> {
         let order = order_of(job).map_err(|error| Trouble::Final(error.to_string()))?;
         let workspace = Workspace::of(&self.options.folder, &job.new.id);
-        let left_out = self.check_out(job, fence, &workspace).await?;
+        let left_out = self.check_out_patiently(job, fence, &workspace).await?;
         self.conclude(job, fence, decide::started).await?;
         let mut results = Results::default();
         let mut progress = Progress { kernels: waiting(&order), ..Progress::default() };
@@ -162,6 +167,28 @@ impl Runner {
         }
         let seconds = spent.as_secs();
         self.conclude(job, fence, |job, now| decide::measured(job, &results, seconds, now)).await
+    }
+
+    /// Keeps the job while GitHub or the service is in trouble: a service that is updated must not use up
+    /// the attempts of every job that waits.
+    async fn check_out_patiently(
+        &self,
+        job: &Job,
+        fence: u64,
+        workspace: &Workspace,
+    ) -> Result<Vec<String>, Trouble> {
+        let begun = Instant::now();
+        let mut wait = FIRST_WAIT;
+        loop {
+            match self.check_out(job, fence, workspace).await {
+                Err(Trouble::Passing(reason)) if begun.elapsed() < PATIENCE => {
+                    tracing::info!(job = %job.new.id, reason, "tries the checkout again");
+                    tokio::time::sleep(wait).await;
+                    wait = (2 * wait).min(LONGEST_WAIT);
+                }
+                other => return other,
+            }
+        }
     }
 
     /// The approved commit, and nothing else, in the workspace; what of it was left out.
@@ -376,9 +403,7 @@ fn waiting(order: &Order) -> Vec<KernelProgress> {
 
 /// Back into the queue; too many attempts end it, as they do where a runner falls silent.
 fn give_back(job: &Job, reason: &str, now: i64, attempts: u32) -> Change {
-    /// As [`decide::Policy::attempts`] has it by default; the service's own limit holds for silence.
-    const ATTEMPTS: u32 = 5;
-    if attempts >= ATTEMPTS {
+    if job.attempts >= attempts {
         return decide::failed(job, reason, now);
     }
     let mut transition = Transition::new(job.new.id.clone(), job.version, JobState::Queued);
