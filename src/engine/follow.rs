@@ -60,7 +60,8 @@ impl Follower {
     }
 
     /// Puts a copy of a run, whose files lay below `root` where it was made, into the database, with them
-    /// below `here`: a process that is told to resume it goes on. Nothing is done where it is known.
+    /// below `here`: a process that is told to resume it goes on. Where the run is known and further than
+    /// the copy, nothing is done; where another host went on with it meanwhile, the copy takes its place.
     pub async fn restore(
         &mut self,
         record: &RunRecord,
@@ -87,7 +88,13 @@ impl Follower {
         };
         match self.store.create_run(&new).await {
             Ok(()) => {}
-            Err(StoreError::RunExists { .. }) => return Ok(()),
+            Err(StoreError::RunExists { .. }) => {
+                if self.store.load(&record.id).await?.1.starts_with(events) {
+                    return Ok(());
+                }
+                self.store.forget_run(&record.id).await?;
+                self.store.create_run(&new).await?;
+            }
             Err(error) => return Err(error.into()),
         }
         if let Some(environment) = &record.environment {

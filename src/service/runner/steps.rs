@@ -241,14 +241,11 @@ impl Runner {
         let output = workspace.output(index);
         std::fs::create_dir_all(&output)?;
         let mut follower = Follower::open(&database, &output).await?;
-        let mut sight = follower.look().await?;
-        if sight.is_none()
-            && let Some(kept) = self.store.copied_run(&job.new.id, &kernel.name).await?
-        {
+        if let Some(kept) = self.store.copied_run(&job.new.id, &kernel.name).await? {
             let here = workspace.root().to_string_lossy();
             follower.restore(&kept.record, &kept.events, &kept.root, &here).await?;
-            sight = follower.look().await?;
         }
+        let mut sight = follower.look().await?;
         let mut copied = 0;
         let mut end = None;
         if sight.as_ref().is_none_or(|sight| !sight.has_ended()) {

@@ -115,6 +115,23 @@ impl RunStore for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Deletes a run with its journal. What was learnt from it stays.
+    pub(crate) async fn forget_run(&self, run: &str) -> Result<(), StoreError> {
+        let mut transaction =
+            self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.failed(error))?;
+        let forgotten = async {
+            for delete in [
+                "DELETE FROM exchanges WHERE run = ?",
+                "DELETE FROM events WHERE run = ?",
+                "DELETE FROM runs WHERE id = ?",
+            ] {
+                query(delete).bind(run).execute(&mut *transaction).await?;
+            }
+            transaction.commit().await
+        };
+        forgotten.await.map_err(|error| self.failed(error))
+    }
+
     async fn require(
         &self,
         transaction: &mut Transaction<'_, Sqlite>,
