@@ -82,12 +82,22 @@ impl Intake {
 
     fn due_again(&self, error: &HandleError, attempt: u32) -> Option<i64> {
         let now = self.clock.now();
-        if attempt >= ATTEMPTS {
+        // To be asked to wait is nobody's failure.
+        let limited = matches!(
+            error,
+            HandleError::Facts(FactsError::GitHub(GitHubError::RateLimited { .. }))
+        );
+        if attempt >= if limited { 8 * ATTEMPTS } else { ATTEMPTS } {
             return None;
         }
         match error {
             HandleError::Payload(_) => None,
             HandleError::Store(_) | HandleError::Facts(FactsError::Store(_)) => Some(now + 1000),
+            // GitHub has the delivery as arrived and never makes it again, so nothing that may pass, a
+            // revoked token or half an answer, is the end of it.
+            HandleError::Facts(FactsError::GitHub(
+                GitHubError::Unauthorized | GitHubError::Invalid(_) | GitHubError::Forbidden(_),
+            )) => Some(now + 1000 * (1 << attempt.min(10))),
             HandleError::Facts(FactsError::GitHub(error)) => {
                 let wall = std::time::SystemTime::UNIX_EPOCH
                     + std::time::Duration::from_millis(u64::try_from(now).unwrap_or(0));
