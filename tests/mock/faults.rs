@@ -52,6 +52,8 @@ pub struct Chaos {
 pub struct Faults {
     planned: Vec<Planned>,
     chaos: Option<Chaos>,
+    /// What requests met so far.
+    pub met: Vec<Fault>,
 }
 
 impl std::fmt::Debug for Faults {
@@ -75,11 +77,17 @@ impl Faults {
     }
 
     pub fn calm(&mut self) {
-        *self = Self::default();
+        *self = Self { met: std::mem::take(&mut self.met), ..Self::default() };
     }
 
     /// What is to happen to this request.
     pub fn next(&mut self, method: &str, path: &str) -> Option<Fault> {
+        let fault = self.pick(method, path);
+        self.met.extend(fault);
+        fault
+    }
+
+    fn pick(&mut self, method: &str, path: &str) -> Option<Fault> {
         let planned =
             self.planned.iter_mut().find(|one| one.left > 0 && (one.matches)(method, path));
         if let Some(planned) = planned {

@@ -132,6 +132,16 @@ impl GitHub {
         self.world().faults.calm();
     }
 
+    /// What requests met so far, planned and by chance.
+    pub fn faults_met(&self) -> Vec<Fault> {
+        self.world().faults.met.clone()
+    }
+
+    /// Deliveries that came twice so far.
+    pub fn doubled_deliveries(&self) -> usize {
+        self.world().hooks.doubled
+    }
+
     /// Every request so far.
     pub fn requests(&self) -> Vec<Logged> {
         self.world().log.clone()

@@ -49,6 +49,8 @@ pub struct Hooks {
     pub held: bool,
     pub lose: usize,
     pub duplicate: usize,
+    /// Deliveries that came twice so far.
+    pub doubled: usize,
     pub reorder: Option<ChaCha8Rng>,
     /// Seeded trouble for every delivery: chance to be lost, chance to come twice.
     pub chaos: Option<(ChaCha8Rng, f64, f64)>,
@@ -65,6 +67,7 @@ impl Hooks {
             held: false,
             lose: 0,
             duplicate: 0,
+            doubled: 0,
             reorder: None,
             chaos: None,
         }
@@ -149,6 +152,7 @@ impl Hooks {
             twice |= random.random_bool(*duplicate);
         }
         self.in_flight = true;
+        self.doubled += usize::from(twice && !lost);
         let fate = if lost { Fate::Lost } else { Fate::Sent { twice } };
         Some((target, self.all.iter().find(|one| one.id == id).unwrap().clone(), fate))
     }

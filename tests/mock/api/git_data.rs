@@ -22,6 +22,11 @@ pub fn answer(world: &mut World, call: &Call, method: &str, path: &[&str]) -> Op
         ("POST", ["trees"]) => {
             world.allow(call, owner, name, WRITE).and_then(|id| create_tree(world, call, id))
         }
+        ("GET", ["trees", sha]) => world.allow(call, owner, name, READ).and_then(|id| {
+            tree_json(world, id, sha)
+                .map(|value| Answer::json(200, &value))
+                .ok_or_else(|| Answer::error(404, "Not Found"))
+        }),
         ("POST", ["commits"]) => {
             world.allow(call, owner, name, WRITE).and_then(|id| create_commit(world, call, id))
         }
@@ -71,6 +76,32 @@ fn object(world: &World, id: u64, sha: &str) -> Result<Oid, Answer> {
         .ok()
         .filter(|oid| sha.len() == 40 && git.find_object(*oid, None).is_ok())
         .ok_or_else(|| Answer::error(422, "Object does not exist"))
+}
+
+/// One level of a tree.
+fn tree_json(world: &World, id: u64, sha: &str) -> Option<Value> {
+    let base = repository(world, id);
+    let (git, url) = (base.git(), world.repository_url(base));
+    let tree = git.find_tree(Oid::from_str(sha).ok()?).ok()?;
+    let entries: Vec<Value> = tree
+        .iter()
+        .filter_map(|entry| {
+            let kind = entry.kind()?.str();
+            let size = git.find_blob(entry.id()).map(|blob| blob.size()).ok();
+            let mut value = json!({
+                "path": String::from_utf8_lossy(entry.name_bytes()),
+                "mode": format!("{:06o}", entry.filemode()), "type": kind,
+                "sha": entry.id().to_string(),
+                "url": format!("{url}/git/{kind}s/{}", entry.id()),
+            });
+            if let Some(size) = size {
+                value["size"] = json!(size);
+            }
+            Some(value)
+        })
+        .collect();
+    let url = format!("{url}/git/trees/{sha}");
+    Some(json!({ "sha": sha, "url": url, "tree": entries, "truncated": false }))
 }
 
 fn create_blob(world: &World, call: &Call, id: u64) -> Outcome {
