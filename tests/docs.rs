@@ -102,9 +102,10 @@ fn every_key_of_the_configuration_is_documented() {
 fn every_variable_that_overrides_the_configuration_is_documented() {
     let source = read("src/service/config.rs");
     // Names of variables are the only literals of capitals there.
-    let named = source.split('"').skip(1).step_by(2).filter(|text| {
-        text.len() > 4 && text.chars().all(|c| c.is_ascii_uppercase() || c == '_')
-    });
+    let named =
+        source.split('"').skip(1).step_by(2).filter(|text| {
+            text.len() > 4 && text.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+        });
     let named: BTreeSet<String> = named.map(|name| format!("| `{name}` |")).collect();
     assert!(named.len() >= 8, "{named:?}");
     let page = page();
@@ -134,7 +135,10 @@ fn the_shown_comment_is_one_that_is_made() {
     let mut ahead = made.lines();
     let mut lines = 0;
     for line in shown.lines().map(|line| line.trim_start_matches('>').trim()) {
-        assert!(line.is_empty() || ahead.any(|made| made == line), "not made, or not there: {line}");
+        assert!(
+            line.is_empty() || ahead.any(|made| made == line),
+            "not made, or not there: {line}"
+        );
         lines += 1;
     }
     assert!(lines > 5, "{lines} lines are shown");
@@ -143,7 +147,8 @@ fn the_shown_comment_is_one_that_is_made() {
 #[test]
 fn the_app_is_sent_the_events_that_are_acted_on() {
     let page = page();
-    let manifest = between(&page, "<textarea name=\"manifest\" rows=\"30\" cols=\"80\">", "</textarea>");
+    let manifest =
+        between(&page, "<textarea name=\"manifest\" rows=\"30\" cols=\"80\">", "</textarea>");
     let manifest: serde_json::Value = serde_json::from_str(manifest).unwrap();
     let events = manifest["default_events"].as_array().unwrap();
     // An empty body is no event that is acted on, but is not passed over either.
