@@ -7,10 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kernelbrain::service::{
-    command::{COMMANDS, PREFIX},
-    config::{Environment, ServerConfig},
-    event::{self, Event},
+use kernelbrain::{
+    engine::project::Project,
+    service::{
+        command::{COMMANDS, PREFIX},
+        config::{Environment, ServerConfig},
+        event::{self, Event},
+    },
 };
 
 const TABLES: [&str; 4] = ["github", "server", "policy", "runner"];
@@ -122,6 +125,17 @@ fn the_commands_are_those_that_the_parser_knows() {
         table += &format!("\n| `{}` | {} |", usage.trim_end(), command.what);
     }
     assert_eq!(between(&page(), "<!-- commands -->", "<!-- end -->"), table);
+}
+
+#[test]
+fn the_kernels_that_are_shown_are_a_configuration() {
+    for file in ["docs/github-app.md", "docs/contracts.md"] {
+        let text = read(file);
+        let shown = between(&text, "```toml\n[[kernel]]", "```");
+        let project: Project = toml::from_str(&format!("[[kernel]]\n{shown}")).unwrap();
+        assert_eq!(project.kernels.len(), 1, "{file}");
+        assert!(!project.kernels[0].depends.is_empty(), "{file}");
+    }
 }
 
 #[test]
