@@ -106,6 +106,11 @@ pub struct Body {
     pub task: Task,
 }
 
+/// Whether it only shows how far something is: what comes next says more.
+pub fn is_progress(effect: &NewEffect) -> bool {
+    effect.priority == priority::PROGRESS
+}
+
 /// An effect to be kept.
 pub fn new(key: &Key, place: &Place, task: Task, due: Millis) -> NewEffect {
     let priority = match &task {

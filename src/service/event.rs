@@ -11,6 +11,8 @@ pub enum Event {
     Labeled {
         pull: PullRef,
         label: String,
+        /// The head that whoever put it on had before them.
+        sha: String,
         sender: String,
     },
     /// The pull request has another head.
@@ -126,10 +128,21 @@ struct Label {
 }
 
 #[derive(Deserialize)]
+struct LabeledPull {
+    head: LabeledHead,
+}
+
+#[derive(Deserialize)]
+struct LabeledHead {
+    sha: String,
+}
+
+#[derive(Deserialize)]
 struct PullRequestPayload {
     action: String,
     number: u64,
     label: Option<Label>,
+    pull_request: Option<LabeledPull>,
     repository: Repository,
     installation: Option<Installation>,
     sender: Sender,
@@ -147,15 +160,23 @@ fn pull_ref(
 const NO_INSTALLATION: Event = Event::Ignored("not sent to an installation of the App");
 
 fn pull_request(payload: PullRequestPayload) -> Event {
-    let PullRequestPayload { action, number, label, repository, installation, sender } = payload;
+    let PullRequestPayload {
+        action,
+        number,
+        label,
+        pull_request,
+        repository,
+        installation,
+        sender,
+    } = payload;
     let Some(pull) = pull_ref(repository, installation, number) else { return NO_INSTALLATION };
-    match (action.as_str(), label) {
+    match (action.as_str(), label.zip(pull_request)) {
         // Whoever pushes or closes, the old head is of no use any more.
         ("synchronize", _) => Event::Synchronized { pull },
         ("closed", _) => Event::Closed { pull },
         ("labeled", _) if sender.is_a_bot() => Event::Ignored("a bot's label"),
-        ("labeled", Some(label)) => {
-            Event::Labeled { pull, label: label.name, sender: sender.login }
+        ("labeled", Some((label, labeled))) => {
+            Event::Labeled { pull, label: label.name, sha: labeled.head.sha, sender: sender.login }
         }
         _ => Event::Ignored("no action of interest on a pull request"),
     }

@@ -15,12 +15,14 @@ use crate::{
     github::{GitHub, GitHubError, Pull, PullState, Repository},
     store::{
         StoreError,
-        service::{Millis, ServiceStore, SpentOn},
+        service::{JobState, Millis, ServiceStore, SpentOn},
     },
 };
 
 /// A day, for budgets.
 const DAY: Millis = 24 * 3600 * 1000;
+/// Of the jobs that wait, so many are counted.
+const QUEUE: u32 = 1000;
 /// Files without a configuration that are looked at for kernels.
 const LOOKED_AT: usize = 20;
 
@@ -69,6 +71,8 @@ impl Sources<'_> {
         let spent_by_user = self.store.spent(&user, since).await?;
         let everybody = SpentOn::Installation(installation);
         let spent_by_installation = self.store.spent(&everybody, since).await?;
+        let queue = self.store.jobs_in(&[JobState::Queued], QUEUE).await?;
+        let queue = queue.into_iter().map(|job| job.new.id).collect();
         let may_write = matches!(
             permission,
             crate::github::Permission::Write | crate::github::Permission::Admin
@@ -87,6 +91,7 @@ impl Sources<'_> {
             spent_on_pull,
             spent_by_user,
             spent_by_installation,
+            queue,
             targets,
         })
     }

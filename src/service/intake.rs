@@ -1,9 +1,9 @@
 //! Handles deliveries one after the other: event, facts, decision, one change.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
-    clock::{Clock, millis},
+    clock::{Clock, in_millis, millis},
     command::{self, Command},
     decide::{self, Approval, Policy, Trigger},
     event::{self, Button, Event, PullRef},
@@ -18,12 +18,17 @@ use crate::{
     },
 };
 
-/// Times that a delivery is tried before it is given up.
-const ATTEMPTS: u32 = 8;
+/// Times that a delivery is tried before it is given up: for five hours.
+const ATTEMPTS: u32 = 40;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Times the first.
+const LONGEST_WAIT: u32 = 600;
 /// Deliveries that are read at a time.
 const AT_A_TIME: u32 = 50;
 /// Most jobs that one event looks at.
 const MOST_JOBS: u32 = 10_000;
+/// Most effects that are dropped with an installation.
+const MOST_EFFECTS: u32 = 100_000;
 
 /// Handles deliveries.
 #[derive(Clone)]
@@ -80,29 +85,22 @@ impl Intake {
         self.store.postpone_delivery(id, due, &text).await
     }
 
+    /// When to try again; `None` for never. Acting late does no harm: everything is read from GitHub
+    /// anew. To give up does: whoever asked is not heard, and GitHub does not ask twice.
     fn due_again(&self, error: &HandleError, attempt: u32) -> Option<i64> {
         let now = self.clock.now();
-        // To be asked to wait is nobody's failure.
-        let limited = matches!(
-            error,
-            HandleError::Facts(FactsError::GitHub(GitHubError::RateLimited { .. }))
-        );
-        if attempt >= if limited { 8 * ATTEMPTS } else { ATTEMPTS } {
-            return None;
-        }
+        let later = now + in_millis(FIRST_WAIT * (1 << attempt.min(10)).min(LONGEST_WAIT));
+        let tried_enough = attempt >= ATTEMPTS;
         match error {
             HandleError::Payload(_) => None,
-            HandleError::Store(_) | HandleError::Facts(FactsError::Store(_)) => Some(now + 1000),
-            // GitHub has the delivery as arrived and never makes it again, so nothing that may pass, a
-            // revoked token or half an answer, is the end of it.
-            HandleError::Facts(FactsError::GitHub(
-                GitHubError::Unauthorized | GitHubError::Invalid(_) | GitHubError::Forbidden(_),
-            )) => Some(now + 1000 * (1 << attempt.min(10))),
-            HandleError::Facts(FactsError::GitHub(error)) => {
-                let wall = std::time::SystemTime::UNIX_EPOCH
-                    + std::time::Duration::from_millis(u64::try_from(now).unwrap_or(0));
-                error.retry_at(attempt, wall).map(millis)
+            HandleError::Facts(FactsError::GitHub(GitHubError::RateLimited { until })) => {
+                Some(millis(*until).max(now + 1000))
             }
+            // A key to be replaced: nobody is to ask again because of it.
+            HandleError::Facts(FactsError::GitHub(
+                GitHubError::Unauthorized | GitHubError::Setup(_),
+            )) => Some(later),
+            HandleError::Store(_) | HandleError::Facts(_) => (!tried_enough).then_some(later),
         }
     }
 
@@ -137,8 +135,8 @@ impl Intake {
                 Ok(Change::default())
             }
             Event::Labeled { label, .. } if *label != self.policy.label => Ok(Change::default()),
-            Event::Labeled { pull, sender, .. } => {
-                let trigger = Trigger::Label { delivery: delivery.to_owned() };
+            Event::Labeled { pull, sha, sender, .. } => {
+                let trigger = Trigger::Label { delivery: delivery.to_owned(), sha: sha.to_owned() };
                 self.wish(sources, pull, sender, trigger, &command::Wish::default()).await
             }
             Event::Commented { pull, comment, body, sender } => {
@@ -188,7 +186,8 @@ impl Intake {
                 let open =
                     [JobState::Queued, JobState::Leased, JobState::Running, JobState::Measured];
                 let jobs = self.store.jobs_in(&open, MOST_JOBS).await?;
-                Ok(decide::installation_gone(&jobs, *installation, sources.now))
+                let owed = self.store.effects_due(*installation, i64::MAX, MOST_EFFECTS).await?;
+                Ok(decide::installation_gone(&jobs, &owed, *installation, sources.now))
             }
         }
     }

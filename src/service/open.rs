@@ -193,6 +193,7 @@ fn runner_options(config: &ServerConfig) -> Result<RunnerOptions, ConfigError> {
         engine: config.engine()?,
         lease: runner.lease,
         heartbeat: runner.heartbeat,
+        attempts: config.policy.attempts,
         look: config.server.look_every,
         attempts: config.policy.attempts,
         fetch_bytes: runner.fetch_bytes,

@@ -18,7 +18,7 @@ use crate::{
             KernelResult, Progress, PullRequestFacts, ReviewedKernel, TestsPassed,
         },
     },
-    store::service::{Job, JobState},
+    store::service::{Job, JobId, JobState},
 };
 
 /// Texts of files by their hash.
@@ -72,6 +72,12 @@ pub(super) fn waiting_again() -> CheckWords {
     let summary = "The host that searched was not heard of any more. What it had measured is kept: \
                    the next one goes on from there.";
     CheckWords::new("Waiting for a GPU again", summary.to_owned())
+}
+
+pub(super) fn postponed(reason: &str) -> CheckWords {
+    let summary =
+        format!("{}\n\nWhat was measured is kept: the search goes on from there.", escaped(reason));
+    CheckWords::new("Waiting for a GPU again", summary)
 }
 
 pub(super) fn begun(kernels: &[KernelOrder]) -> CheckWords {
@@ -262,7 +268,8 @@ fn with_commands(render: impl FnOnce(&[CommandHelp<'_>]) -> String) -> String {
     render(&commands)
 }
 
-pub(super) fn status(jobs: &[Job], by: &str) -> String {
+/// What is queued, under way and done; `queue` are all jobs that wait, the next one first.
+pub(super) fn status(jobs: &[Job], queue: &[JobId], by: &str) -> String {
     let jobs: Vec<JobStatus> = jobs
         .iter()
         .map(|job| JobStatus {
@@ -270,7 +277,7 @@ pub(super) fn status(jobs: &[Job], by: &str) -> String {
             head_sha: job.new.head_sha.clone(),
             state: job.state.name().to_owned(),
             requested_by: job.new.requested_by.clone(),
-            ahead: None,
+            ahead: queue.iter().position(|waiting| *waiting == job.new.id),
             progress: (job.state == JobState::Running)
                 .then(|| serde_json::from_value(job.progress.clone()).ok())
                 .flatten(),

@@ -1,13 +1,22 @@
 //! The bot at work on a GitHub: the real service in this process, the scripted engine as a child.
 #![allow(unreachable_pub, reason = "shared by several binaries")]
 
-use std::{path::PathBuf, sync::OnceLock};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
 
 use kernelbrain::{
     search::{Stop, StopSwitch},
     service::{
         config::{Environment, ServerConfig},
         open::{Serving, serve},
+    },
+    store::{
+        PostgresStore, SqliteStore,
+        service::{Job, JobState, ServiceStore},
     },
 };
 
@@ -46,9 +55,17 @@ test = \"contracts/softmax.py\"
 /// A contract that nobody runs here.
 pub const CONTRACT: &str = "CASES = [{\"n\": 8}]\n";
 
+/// [`KERNEL`] with so much at its end that a change there is far from what is worth changing.
+pub fn long_kernel() -> String {
+    format!("{KERNEL}{}", "\n\n# so much for softmax\n".repeat(4))
+}
+
 /// The service, and the folder in which it keeps everything.
 pub struct Bot {
     pub folder: tempfile::TempDir,
+    /// What the service keeps, for looking.
+    pub store: Arc<dyn ServiceStore>,
+    with_runner: bool,
     switch: Option<StopSwitch>,
     serving: Option<Serving>,
 }
@@ -83,6 +100,11 @@ impl Bot {
 
     /// As [`Bot::at`], with more at the end of its configuration.
     pub async fn with(github: &GitHub, more: &str) -> Self {
+        Self::configured(github, &configuration(&github.api(), &github.site(), more), true).await
+    }
+
+    /// Starts it with a configuration of the test's own.
+    pub async fn configured(github: &GitHub, configuration: &str, with_runner: bool) -> Self {
         static LOG: OnceLock<()> = OnceLock::new();
         LOG.get_or_init(|| {
             let filter = tracing_subscriber::EnvFilter::try_from_env("KERNELBRAIN_LOG");
@@ -90,12 +112,13 @@ impl Bot {
             tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
         });
         let folder = tempfile::tempdir().unwrap();
-        let write =
-            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write("app.pem", APP_KEY);
         write("secret", &github.webhook_secret());
-        write("server.toml", &configuration(&github.api(), &github.site(), more));
-        let mut bot = Self { folder, switch: None, serving: None };
+        write("runner-secret", "0123456789abcdef0123456789abcdef");
+        write("server.toml", configuration);
+        let store = store_of(&folder.path().join("server.toml")).await;
+        let mut bot = Self { folder, store, with_runner, switch: None, serving: None };
         bot.start(github).await;
         bot
     }
@@ -103,12 +126,62 @@ impl Bot {
     /// Starts it, again.
     pub async fn start(&mut self, github: &GitHub) {
         let environment = Environment::of([]);
-        let file = self.folder.path().join("server.toml");
-        let config = ServerConfig::read(Some(&file), &environment).unwrap();
+        let config = ServerConfig::read(Some(&self.file()), &environment).unwrap();
         let (switch, stop) = Stop::new();
-        let serving = serve(&config, &environment, true, None, stop).await.unwrap();
+        let serving = serve(&config, &environment, self.with_runner, None, stop).await.unwrap();
         github.deliver_to(&format!("http://{}/webhook", serving.address));
         (self.switch, self.serving) = (Some(switch), Some(serving));
+    }
+
+    /// Its configuration.
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("server.toml")
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> String {
+        format!("http://{}", self.serving.as_ref().unwrap().address)
+    }
+
+    /// Waits until there is nothing that it would do next: no delivery, job or effect waits.
+    pub async fn settled(&self, github: &GitHub) {
+        let begun = Instant::now();
+        loop {
+            github.delivered().await;
+            let jobs = self.open_jobs().await;
+            let deliveries = self.store.deliveries_due(i64::MAX, 1).await.unwrap().len();
+            let owed = self.store.owed().await.unwrap();
+            if (jobs.len(), deliveries, owed) == (0, 0, 0) {
+                return;
+            }
+            if begun.elapsed() > Duration::from_secs(60) {
+                let writes = github.writes().join("\n\n");
+                panic!(
+                    "{deliveries} deliveries, {owed} effects, jobs {jobs:#?}; writes:\n{writes}"
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Jobs that something is still to be done for.
+    pub async fn open_jobs(&self) -> Vec<Job> {
+        let open = [JobState::Queued, JobState::Leased, JobState::Running, JobState::Measured];
+        self.store.jobs_in(&open, 100).await.unwrap()
+    }
+
+    /// Jobs in that state.
+    pub async fn jobs_in(&self, state: JobState) -> Vec<Job> {
+        self.store.jobs_in(&[state], 100).await.unwrap()
+    }
+
+    /// Waits until the process that searches for it is there, or gone.
+    pub async fn engine_is(&self, running: bool, within: Duration) {
+        let begun = Instant::now();
+        while engine_runs(self.folder.path()) != running {
+            assert!(begun.elapsed() < within, "in vain until running is {running}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Tells it to stop, and waits until it has.
@@ -120,19 +193,66 @@ impl Bot {
     }
 }
 
+/// A second connection to the database that a configuration names.
+async fn store_of(configuration: &Path) -> Arc<dyn ServiceStore> {
+    use kernelbrain::service::config::Database;
+    use secrecy::ExposeSecret;
+    let config = ServerConfig::read(Some(configuration), &Environment::of([])).unwrap();
+    match config.database() {
+        Database::Sqlite(path) => Arc::new(SqliteStore::open(&path).await.unwrap()),
+        Database::Postgres(url) => {
+            Arc::new(PostgresStore::connect(url.expose_secret()).await.unwrap())
+        }
+    }
+}
+
+/// Whether a process lives that was told to search below `folder`.
+pub fn engine_runs(folder: &Path) -> bool {
+    let folder = folder.to_string_lossy();
+    let told = |process: &Path| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command);
+        command.contains("scripted_engine") && command.contains(&*folder)
+    };
+    fs::read_dir("/proc").unwrap().flatten().any(|entry| told(&entry.path()))
+}
+
 /// A repository with a configured kernel, and a pull request that makes it slower to read.
 pub fn kernels(github: &GitHub) -> (Repo, PullRequest) {
-    let kernels = github.repository("acme/kernels");
-    kernels.set_permission("mona", Permission::Write);
-    kernels.commit(
-        "main",
-        &[
-            ("kernelbrain.toml", CONFIGURATION),
-            ("ops/softmax.py", &KERNEL.replace("BLOCK = 128", "BLOCK = 64")),
-            ("contracts/softmax.py", CONTRACT),
-        ],
-    );
-    kernels.commit("wider", &[("ops/softmax.py", KERNEL)]);
+    kernels_as(github, &KERNEL.replace("BLOCK = 128", "BLOCK = 64"), KERNEL)
+}
+
+/// The same with that kernel before and after.
+pub fn kernels_as(github: &GitHub, before: &str, after: &str) -> (Repo, PullRequest) {
+    let kernels = repository(github, CONFIGURATION, &[("ops/softmax.py", before)]);
+    kernels.commit("wider", &[("ops/softmax.py", after)]);
     let pull = kernels.open_pull("mona", "wider");
     (kernels, pull)
+}
+
+/// A repository, with a contract, in which mona may write and eve may not.
+pub fn repository(github: &GitHub, configuration: &str, files: &[(&str, &str)]) -> Repo {
+    let kernels = github.repository("acme/kernels");
+    kernels.set_permission("mona", Permission::Write);
+    kernels.set_permission("tria", Permission::Triage);
+    kernels.set_permission("eve", Permission::Read);
+    let mut all = vec![("contracts/softmax.py", CONTRACT)];
+    if !configuration.is_empty() {
+        all.push(("kernelbrain.toml", configuration));
+    }
+    all.extend(files);
+    kernels.commit("main", &all);
+    kernels
+}
+
+/// Ids and times that differ from run to run, by name.
+pub fn named(text: &str) -> String {
+    let job = regex::Regex::new("job `[0-9a-f]{12}`").unwrap();
+    let text = job.replace_all(text, "job `<JOB>`");
+    let run = regex::Regex::new("scripted-[0-9]+-[0-9]+").unwrap();
+    let text = run.replace_all(&text, "<RUN>");
+    let seconds = regex::Regex::new(r"[0-9.]+ (ms|s)\b").unwrap();
+    let text = seconds.replace_all(&text, "<TIME>");
+    let moment = regex::Regex::new("20[0-9]{2}-[0-9-]+T[0-9:]+Z").unwrap();
+    moment.replace_all(&text, "<MOMENT>").into_owned()
 }

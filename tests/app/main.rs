@@ -1,7 +1,15 @@
 //! The GitHub App, as conversations: people act on a mock GitHub, the bot answers.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
 
 mod bot;
+mod configuration;
+mod delivery;
+mod hosts;
+mod life;
 #[path = "../mock/mod.rs"]
 mod mock;
+#[path = "../postgres/mod.rs"]
+mod postgres;
 mod story;
+mod trust;
+mod weather;

@@ -57,6 +57,11 @@ fn main() -> ExitCode {
         eprintln!("error: {reason}");
         return ExitCode::from(2);
     }
+    let configuration = std::fs::read_to_string(path("--config")).unwrap();
+    if configuration.contains("[model]") {
+        eprintln!("error: the repository says which model is asked");
+        return ExitCode::from(2);
+    }
     let secret = |name: &&str| std::env::var_os(name).is_some();
     let secrets = ["KERNELBRAIN_PRIVATE_KEY", "KERNELBRAIN_WEBHOOK_SECRET", "DATABASE_URL"];
     if let Some(name) = secrets.iter().find(|name| secret(name)) {

@@ -3,21 +3,9 @@
 use insta::assert_snapshot;
 
 use crate::{
-    bot::{Bot, kernels},
+    bot::{Bot, kernels, named},
     mock::GitHub,
 };
-
-/// Ids and times that differ from run to run, by name.
-fn named(text: &str) -> String {
-    let job = regex::Regex::new("job `[0-9a-f]{12}`").unwrap();
-    let text = job.replace_all(text, "job `<JOB>`");
-    let run = regex::Regex::new("scripted-[0-9]+-[0-9]+").unwrap();
-    let text = run.replace_all(&text, "<RUN>");
-    let seconds = regex::Regex::new(r"[0-9.]+ (ms|s)\b").unwrap();
-    let text = seconds.replace_all(&text, "<TIME>");
-    let moment = regex::Regex::new("20[0-9]{2}-[0-9-]+T[0-9:]+Z").unwrap();
-    moment.replace_all(&text, "<MOMENT>").into_owned()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_becomes_a_verified_suggestion() {

@@ -70,6 +70,13 @@ fn conclude(change: &mut Change, job: &Job, results: &Results, delivery: &Delive
 /// What follows from an effect that is given up: what comes after it must not wait for ever.
 pub fn given_up(body: &Body, error: &str, job: Option<&Job>, now: Millis) -> Change {
     let mut change = Change::default();
+    if let Task::Commit { comment, .. } = &body.task {
+        let key = Key::Reply { comment: *comment };
+        let refused = words::Committed::Refused { message: error.to_owned() };
+        let body_text = words::marked(&key, &words::committed(&refused));
+        change.effects.push(effect::new(&key, &body.place, Task::Comment { body: body_text }, now));
+        return change;
+    }
     let Some(job) = job.filter(|job| job.state == JobState::Measured) else { return change };
     let results = results_of(job).unwrap_or_default();
     match &body.task {

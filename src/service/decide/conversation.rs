@@ -33,7 +33,7 @@ pub fn converse(
         Ok(Command::Help) => answer.reply(words::help(sender)),
         Ok(Command::Status) => {
             answer.react(Reaction::Eyes);
-            answer.reply(words::status(&facts.jobs, sender));
+            answer.reply(words::status(&facts.jobs, &facts.queue, sender));
         }
         Ok(Command::Cancel) => answer.cancel(sender),
         Ok(Command::Commit) => answer.commit(sender),

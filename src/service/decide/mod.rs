@@ -19,7 +19,7 @@ pub use chain::{Completed, after, given_up};
 pub use conversation::{cancel_by_button, converse};
 pub use request::{Approval, Refusal, Trigger, request};
 pub use upheaval::{closed, installation_gone, pushed};
-pub use work::{failed, lease_lost, measured, progressed, started};
+pub use work::{failed, given_back, lease_lost, measured, progressed, started};
 
 use super::{
     effect::{self, CheckStage, CheckState, Place, Task},
@@ -30,7 +30,8 @@ use super::{
 };
 use crate::{
     github::Permission,
-    store::service::{Change, Job, JobState, Millis, NewEffect, PullKey, Spent, Transition},
+    report::pull_request::{KernelProgress, Progress},
+    store::service::{Change, Job, JobId, JobState, Millis, NewEffect, PullKey, Spent, Transition},
 };
 
 /// What a maintainer of the service may choose.
@@ -86,6 +87,8 @@ pub struct Facts {
     pub spent_on_pull: Spent,
     pub spent_by_user: Spent,
     pub spent_by_installation: Spent,
+    /// Jobs of anybody that wait for a GPU, the next one first.
+    pub queue: Vec<JobId>,
     pub targets: Result<Vec<super::order::KernelOrder>, NoTarget>,
 }
 
@@ -112,7 +115,7 @@ fn check(job: &Job, stage: CheckStage, text: words::CheckWords, due: Millis) -> 
 
 fn check_of(
     place: &Place,
-    job: &crate::store::service::JobId,
+    job: &JobId,
     sha: &str,
     stage: CheckStage,
     text: words::CheckWords,
@@ -140,18 +143,25 @@ fn end(change: &mut Change, job: &Job, to: JobState, reason: &str, now: Millis) 
         _ => CheckStage::Cancelled,
     };
     change.effects.push(check(job, stage, words::ended(to, reason), now));
+    // Nothing is delivered any more, nor said of a delivery.
     change.dropped_effects.push(Key::Publish(job.new.id.clone()).to_string());
+    let result = Key::Result { pull: job.new.pull, sha: job.new.head_sha.clone() };
+    change.dropped_effects.push(result.to_string());
 }
 
-/// Seconds that a job held a GPU host, as far as is known.
+/// Seconds that a job held a GPU host, as far as is known: those that its runner told of, and those
+/// since it was heard of last.
 fn spent(job: &Job, now: Millis) -> u64 {
-    match &job.lease {
-        Some(_) if job.state.is_held() => {
-            let held = now.saturating_sub(job.updated).max(0) as u64 / 1000;
-            held.min(job.new.budget_seconds.saturating_mul(2))
-        }
-        _ => job.spent_seconds.unwrap_or(0),
+    if !job.state.is_held() {
+        return job.spent_seconds.unwrap_or(0);
     }
+    let progress: Progress = serde_json::from_value(job.progress.clone()).unwrap_or_default();
+    let of_budget = |kernel: &KernelProgress| {
+        Some((kernel.budget_seconds? - kernel.budget_left_seconds?).max(0.0))
+    };
+    let told: f64 = progress.kernels.iter().filter_map(of_budget).sum();
+    let silent = now.saturating_sub(job.updated).max(0) as u64 / 1000;
+    (told as u64).saturating_add(silent).min(job.new.budget_seconds.saturating_mul(2))
 }
 
 /// The order of a job; one that cannot be read asks for nothing.

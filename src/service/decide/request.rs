@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::{Facts, Policy, PullFacts, check_of, end, pull_key};
+use super::{Facts, Policy, PullFacts, check_of, end, pull_key, upheaval::unlabel};
 use crate::{
     service::{
         effect::{self, CheckStage, Reaction, Task},
@@ -13,15 +13,16 @@ use crate::{
         targets::NoTarget,
         words,
     },
-    store::service::{Change, JobId, JobState, NewJob},
+    store::service::{Change, Job, JobId, JobState, NewJob},
 };
 
 /// How it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// The label, by the delivery that told of it.
+    /// The label, put on this head, by the delivery that told of it.
     Label {
         delivery: String,
+        sha: String,
     },
     Command {
         comment: u64,
@@ -36,9 +37,17 @@ pub enum Trigger {
 impl Trigger {
     fn origin(&self) -> String {
         match self {
-            Self::Label { delivery } => format!("label:{delivery}"),
+            Self::Label { delivery, .. } => format!("label:{delivery}"),
             Self::Command { comment } => format!("comment:{comment}"),
             Self::Button { delivery, .. } => format!("button:{delivery}"),
+        }
+    }
+
+    /// The head that it was about, where that is known without its being named.
+    fn sha(&self) -> Option<&str> {
+        match self {
+            Self::Label { sha, .. } | Self::Button { sha, .. } => Some(sha),
+            Self::Command { .. } => None,
         }
     }
 }
@@ -57,7 +66,7 @@ pub struct Approval {
 pub fn request(approval: &Approval, facts: &Facts, policy: &Policy) -> Change {
     match grant(approval, facts, policy) {
         Ok(seconds) => queue(approval, facts, policy, seconds),
-        Err(refusal) => refuse(approval, facts, &refusal),
+        Err(refusal) => refuse(approval, facts, policy, &refusal),
     }
 }
 
@@ -94,10 +103,10 @@ fn grant(approval: &Approval, facts: &Facts, policy: &Policy) -> Result<u64, Ref
     if !pull.open {
         return Err(Refusal::Closed);
     }
-    if let Trigger::Button { sha, .. } = &approval.trigger
-        && *sha != pull.head_sha
+    if let Some(sha) = approval.trigger.sha()
+        && sha != pull.head_sha
     {
-        return Err(Refusal::OtherHead { head: pull.head_sha.clone(), named: sha.clone() });
+        return Err(Refusal::OtherHead { head: pull.head_sha.clone(), named: sha.to_owned() });
     }
     match &approval.sha {
         Some(named) if *named != pull.head_sha => {
@@ -109,9 +118,15 @@ fn grant(approval: &Approval, facts: &Facts, policy: &Policy) -> Result<u64, Ref
         }
         _ => {}
     }
-    let same = facts.open_jobs().find(|job| job.new.head_sha == pull.head_sha);
-    if let Some(job) = same {
-        let state = if job.state == JobState::Queued { "queued" } else { "under way" };
+    // One that is being delivered still has to say how it ended, at the same check run.
+    let at_work = |job: &&Job| !job.state.is_over() || job.state == JobState::Measured;
+    let same = |job: &&Job| job.new.head_sha == pull.head_sha;
+    if let Some(job) = facts.jobs.iter().filter(at_work).find(same) {
+        let state = match job.state {
+            JobState::Queued => "queued",
+            JobState::Measured => "being delivered",
+            _ => "under way",
+        };
         return Err(Refusal::UnderWay { state });
     }
     let seconds = approval.budget.map_or(policy.budget_seconds, |budget| budget.as_secs());
@@ -207,7 +222,7 @@ fn acceptance(
 }
 
 /// Who may not write here is answered by a reaction at most: no stranger makes the bot talk.
-fn refuse(approval: &Approval, facts: &Facts, refusal: &Refusal) -> Change {
+fn refuse(approval: &Approval, facts: &Facts, policy: &Policy, refusal: &Refusal) -> Change {
     let (pull, now) = (&facts.pull, facts.now);
     let mut change = Change::default();
     if let Trigger::Command { comment } = approval.trigger {
@@ -216,6 +231,11 @@ fn refuse(approval: &Approval, facts: &Facts, refusal: &Refusal) -> Change {
         change.effects.push(effect::new(&key, &pull.place, task, now));
     }
     if matches!(refusal, Refusal::Permission { .. }) {
+        return change;
+    }
+    // Pushed to before the label was read: what a push does is done, and nobody need be told.
+    if let (Trigger::Label { .. }, Refusal::OtherHead { .. }) = (&approval.trigger, refusal) {
+        change.effects.extend(unlabel(pull, &policy.label, now));
         return change;
     }
     let key = match &approval.trigger {

@@ -57,6 +57,7 @@ fn facts() -> Facts {
         spent_on_pull: Spent::default(),
         spent_by_user: Spent::default(),
         spent_by_installation: Spent::default(),
+        queue: Vec::new(),
         targets: Ok(vec![kernel()]),
     }
 }
@@ -73,7 +74,7 @@ fn command(comment: u64) -> Approval {
 }
 
 fn label() -> Approval {
-    let trigger = Trigger::Label { delivery: "d-1".into() };
+    let trigger = Trigger::Label { delivery: "d-1".into(), sha: HEAD.into() };
     Approval { trigger, sender: "ada".into(), sha: None, budget: None }
 }
 

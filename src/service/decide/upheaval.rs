@@ -6,7 +6,7 @@ use crate::{
         effect::{self, Task},
         key::Key,
     },
-    store::service::{Change, Job, JobState, Millis},
+    store::service::{Change, Effect, Job, JobState, Millis, NewEffect},
 };
 
 /// The pull request has the head that `pull` says; jobs of others are superseded. The label has approved
@@ -14,21 +14,31 @@ use crate::{
 pub fn pushed(pull: &PullFacts, jobs: &[Job], label: &str, now: Millis) -> Change {
     let mut change = Change::default();
     for job in jobs.iter().filter(|job| job.new.head_sha != pull.head_sha) {
-        if !job.state.is_over() || job.state == JobState::Measured {
+        if is_owed_something(job) {
             end(&mut change, job, JobState::Superseded, "a newer commit came", now);
         }
     }
-    if pull.labels.iter().any(|there| there == label) {
-        let key = Key::Unlabel { pull: pull_key(pull), sha: pull.head_sha.clone() };
-        let task = Task::RemoveLabel { label: label.to_owned() };
-        change.effects.push(effect::new(&key, &pull.place, task, now));
-    }
-    if jobs.iter().any(|job| job.state == JobState::Reported) {
+    change.effects.extend(unlabel(pull, label, now));
+    // Of a job that was being delivered, the comment may be there already.
+    if jobs.iter().any(|job| matches!(job.state, JobState::Measured | JobState::Reported)) {
         let key = Key::Outdate { pull: pull_key(pull), sha: pull.head_sha.clone() };
         let task = Task::Outdate { sha: pull.head_sha.clone() };
         change.effects.push(effect::new(&key, &pull.place, task, now));
     }
     change
+}
+
+/// Takes the label off, where it is on.
+pub(super) fn unlabel(pull: &PullFacts, label: &str, now: Millis) -> Option<NewEffect> {
+    let is_on = pull.labels.iter().any(|there| there == label);
+    let key = Key::Unlabel { pull: pull_key(pull), sha: pull.head_sha.clone() };
+    let task = Task::RemoveLabel { label: label.to_owned() };
+    is_on.then(|| effect::new(&key, &pull.place, task, now))
+}
+
+/// Something of it is still to be searched or delivered.
+fn is_owed_something(job: &Job) -> bool {
+    !job.state.is_over() || job.state == JobState::Measured
 }
 
 /// The pull request was closed or merged.
@@ -40,16 +50,15 @@ pub fn closed(jobs: &[Job], now: Millis) -> Change {
     change
 }
 
-/// The App may not act for an account any more: its jobs end, and nothing is said to anybody.
-pub fn installation_gone(jobs: &[Job], installation: u64, now: Millis) -> Change {
+/// The App may not act for an account any more: its jobs end, nothing is said to anybody, and what is
+/// `owed` there will not be done.
+pub fn installation_gone(jobs: &[Job], owed: &[Effect], installation: u64, now: Millis) -> Change {
     let mut change = Change::default();
     let of_it = |job: &&Job| job.new.pull.installation == installation;
-    for job in jobs.iter().filter(of_it) {
-        let open = !job.state.is_over() || job.state == JobState::Measured;
-        if open {
-            end(&mut change, job, JobState::Cancelled, "the App was uninstalled", now);
-        }
+    for job in jobs.iter().filter(of_it).filter(|job| is_owed_something(job)) {
+        end(&mut change, job, JobState::Cancelled, "the App was uninstalled", now);
     }
     change.effects.clear();
+    change.dropped_effects = owed.iter().map(|effect| effect.new.key.clone()).collect();
     change
 }

@@ -48,8 +48,8 @@ pub fn failed(job: &Job, reason: &str, now: Millis) -> Change {
     let mut change = Change::default();
     end(&mut change, job, JobState::Failed, reason, now);
     if order(job).asked {
-        let sha = job.new.head_sha.clone();
-        let key = Key::Remark { pull: job.new.pull, about: format!("failed {sha}") };
+        // Whoever asks again is answered again.
+        let key = Key::Remark { pull: job.new.pull, about: format!("failed {}", job.new.id) };
         let body = words::marked(&key, &words::failed(job, reason));
         change.effects.push(effect::new(&key, &place_of(job), Task::Comment { body }, now));
     }
@@ -67,5 +67,19 @@ pub fn lease_lost(job: &Job, policy: &Policy, now: Millis) -> Change {
     transition.reason = Some("its runner was not heard of any more".to_owned());
     change.transitions.push(transition);
     change.effects.push(check(job, CheckStage::Queued, words::waiting_again(), now));
+    change
+}
+
+/// A runner cannot go on with a job that another attempt may bring to an end. After `at_most` attempts
+/// there is no other; `None` where it was not the job's fault.
+pub fn given_back(job: &Job, reason: &str, at_most: Option<u32>, now: Millis) -> Change {
+    if at_most.is_some_and(|at_most| job.attempts >= at_most) {
+        return failed(job, reason, now);
+    }
+    let mut change = Change::default();
+    let mut transition = step(job, JobState::Queued);
+    transition.reason = Some(reason.to_owned());
+    change.transitions.push(transition);
+    change.effects.push(check(job, CheckStage::Queued, words::postponed(reason), now));
     change
 }

@@ -56,18 +56,15 @@ impl Dispatcher {
             return self.answer(repository, place, comment, &said).await;
         }
         let message = words::commit_message(&job, &results, Some(by));
-        let commit = commit_files(repository, &pull.head.sha, &files, &message).await?;
-        let branch = format!("heads/{}", pull.head.reference);
-        match repository.update_ref(&branch, &commit).await {
-            Ok(()) => {}
-            // Somebody pushed meanwhile, or the branch is protected.
-            Err(GitHubError::Unprocessable(message)) => {
-                let said = Committed::Refused { message };
-                return self.answer(repository, place, comment, &said).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-        self.answer(repository, place, comment, &Committed::Done { commit }).await
+        let said = match put_on_branch(repository, &pull, &files, &message).await {
+            Ok(commit) => Committed::Done { commit },
+            // Somebody pushed meanwhile, the branch is protected, or the App may not write there.
+            Err(PerformError::GitHub(
+                GitHubError::Unprocessable(message) | GitHubError::Forbidden(message),
+            )) => Committed::Refused { message },
+            Err(error) => return Err(error),
+        };
+        self.answer(repository, place, comment, &said).await
     }
 
     async fn answer(
@@ -89,6 +86,18 @@ impl Dispatcher {
         }
         Ok((Completed::Done, None))
     }
+}
+
+/// The commit that the pull request's branch is at afterwards.
+async fn put_on_branch(
+    repository: &Repository,
+    pull: &Pull,
+    files: &[VerifiedFile],
+    message: &str,
+) -> Result<String, PerformError> {
+    let commit = commit_files(repository, &pull.head.sha, files, message).await?;
+    repository.update_ref(&format!("heads/{}", pull.head.reference), &commit).await?;
+    Ok(commit)
 }
 
 /// How the kernel's file stands at the pull request's head.

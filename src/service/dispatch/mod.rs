@@ -5,23 +5,26 @@
 //! It counts as performed when that is in the database together with what follows from it. So it does
 //! not matter when this process dies, or whether GitHub's answer was lost.
 
+mod again;
 mod check;
 mod comment;
 mod commit;
+mod lanes;
 mod perform;
 mod publish;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use tokio::{
-    sync::{Mutex, OnceCell},
-    task::JoinSet,
+use tokio::{sync::OnceCell, task::JoinSet};
+
+use self::{
+    again::{Again, again, backoff},
+    lanes::Lanes,
 };
-
 use super::{
     clock::{Clock, in_millis, millis},
     decide::{self, Completed},
-    effect::{Body, Task},
+    effect::{self, Body, Task},
 };
 use crate::{
     github::{GitHub, GitHubError},
@@ -50,16 +53,9 @@ pub struct Dispatcher {
     pub(super) github: GitHub,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) options: Arc<DispatchOptions>,
-    lanes: Arc<Mutex<HashMap<u64, Lane>>>,
+    lanes: Arc<Lanes>,
     /// As whom the App appears; asked for once.
     login: Arc<OnceCell<String>>,
-}
-
-/// What is known of the writes to an installation.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lane {
-    /// Nothing is done before this moment.
-    closed_until: Millis,
 }
 
 /// How an effect that was tried ended.
@@ -122,16 +118,30 @@ impl Dispatcher {
     /// One effect of a lane.
     async fn work_off(&self, installation: u64) -> Result<bool, StoreError> {
         let now = self.clock.now();
-        let lane = self.lanes.lock().await.get(&installation).copied().unwrap_or_default();
-        if lane.closed_until > now {
+        if !self.lanes.is_open(&*self.store, installation, now).await? {
             return Ok(false);
         }
         let Some(effect) = self.store.effects_due(installation, now, 1).await?.into_iter().next()
         else {
             return Ok(false);
         };
-        self.work(&effect).await?;
+        match self.saving_until(&effect, now) {
+            Some(due) => {
+                let (key, why) = (&effect.new.key, "little of the hourly quota is left");
+                self.store.postpone_effect(key, effect.revision, Some(due), why).await?;
+            }
+            None => self.work(&effect).await?,
+        }
         Ok(true)
+    }
+
+    /// Progress is the first that is left out where requests run low; the result never.
+    fn saving_until(&self, effect: &Effect, now: Millis) -> Option<Millis> {
+        let quota = self.github.quota(effect.new.installation)?;
+        let is_low = quota.remaining < quota.limit / 10;
+        let resets = millis(quota.resets);
+        let saves = effect::is_progress(&effect.new) && is_low && resets > now;
+        saves.then_some(resets)
     }
 
     async fn work(&self, effect: &Effect) -> Result<(), StoreError> {
@@ -175,22 +185,19 @@ impl Dispatcher {
         match error {
             PerformError::Hopeless(text) => Tried::GivenUp(text),
             PerformError::Store(_) => Tried::Later(now + in_millis(backoff(attempt)), text),
-            PerformError::GitHub(error) => {
-                if let GitHubError::RateLimited { until, .. } = &error {
-                    // Everything of this installation waits, and the limit is nobody's failure.
-                    let until = millis(*until).max(now + 1000);
+            PerformError::GitHub(error) => match again(&error, attempt, self.options.attempts, now)
+            {
+                Again::Never => Tried::GivenUp(text),
+                Again::At(due) => Tried::Later(due, text),
+                Again::AllAt(due) => {
                     let installation = body.place.pull.installation;
-                    self.lanes.lock().await.entry(installation).or_default().closed_until = until;
-                    if attempt < 4 * self.options.attempts {
-                        return Tried::Later(until, text);
+                    let closed = self.lanes.close(&*self.store, installation, now, due).await;
+                    if let Err(error) = closed {
+                        tracing::warn!(%error, "a limit is not kept");
                     }
+                    Tried::Later(due, text)
                 }
-                if is_final(&error) || attempt >= self.options.attempts {
-                    Tried::GivenUp(text)
-                } else {
-                    Tried::Later(now + in_millis(backoff(attempt)), text)
-                }
-            }
+            },
         }
     }
 
@@ -236,14 +243,4 @@ fn job_of(task: &Task) -> Option<&JobId> {
         Task::Publish { job } | Task::Result { job, .. } | Task::Commit { job, .. } => Some(job),
         _ => None,
     }
-}
-
-/// Whether trying again cannot help.
-fn is_final(error: &GitHubError) -> bool {
-    matches!(error, GitHubError::Forbidden(_) | GitHubError::Gone | GitHubError::Unprocessable(_))
-}
-
-/// 2 s, doubled each time, 10 minutes at most.
-fn backoff(attempt: u32) -> Duration {
-    Duration::from_secs(2_u64.saturating_pow(attempt.min(10))).min(Duration::from_secs(600))
 }

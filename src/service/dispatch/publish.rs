@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use super::{Dispatcher, PerformError, perform::Performed};
 use crate::{
     github::{
-        GitHubError, NewPull, NewReview, Pull, PullFile, Repository, ReviewComment,
+        GitHubError, NewPull, NewReview, PostedReviewComment, Pull, PullFile, Repository,
+        ReviewComment,
         suggest::{self, FileDiff, Suggestion},
     },
     service::{
@@ -102,6 +103,29 @@ pub(super) fn one_a_file(results: &Results) -> Vec<usize> {
     chosen
 }
 
+/// A review of ours that is there.
+struct MadeReview {
+    first_line: String,
+    url: Option<String>,
+    comments: Vec<PostedReviewComment>,
+}
+
+impl MadeReview {
+    /// Whether it is the one of an attempt whose end was not kept, or says the same of an earlier
+    /// search: line by line, as the lines stand now.
+    fn is_for(&self, marker: &str, wanted: &[Suggestion]) -> bool {
+        let says = |wanted: &Suggestion| {
+            self.comments.iter().any(|made| {
+                let at = (made.path.as_str(), made.start_line, made.line);
+                at == (wanted.path.as_str(), wanted.start_line, Some(wanted.line))
+                    && made.body.trim_end() == wanted.body.trim_end()
+            })
+        };
+        let same = self.comments.len() == wanted.len() && wanted.iter().all(says);
+        self.first_line == marker || (same && !wanted.is_empty())
+    }
+}
+
 /// A kernel that cannot be suggested, and why.
 type Refused = (usize, String);
 
@@ -127,12 +151,7 @@ impl Publication<'_> {
         delivery: &mut Delivery,
     ) -> Result<Vec<Refused>, PerformError> {
         let marker = words::marker_line(&effect.new.key);
-        let login = self.dispatcher.login().await?;
-        let reviews = self.repository.reviews(self.number()).await?;
-        let ours = reviews.iter().find(|review| {
-            review.user.login == login
-                && review.body.lines().next().is_some_and(|line| line.trim_end() == marker)
-        });
+        let there = self.reviews_of_ours().await?;
         let mut refused = Vec::new();
         for again in [false, true] {
             refused.clear();
@@ -152,9 +171,8 @@ impl Publication<'_> {
             if offered.is_empty() {
                 return Ok(refused);
             }
-            let url = match ours {
-                // Of an attempt whose end was not kept.
-                Some(review) => review.html_url.clone(),
+            let url = match there.iter().find(|review| review.is_for(&marker, &comments)) {
+                Some(review) => review.url.clone(),
                 None => match self.review(&marker, &offered, &comments).await {
                     Ok(url) => url,
                     // All or nothing, and GitHub does not say which: the diff is read again, once.
@@ -175,6 +193,23 @@ impl Publication<'_> {
             break;
         }
         Ok(refused)
+    }
+
+    /// What our own App said of this pull request before.
+    async fn reviews_of_ours(&self) -> Result<Vec<MadeReview>, PerformError> {
+        let login = self.dispatcher.login().await?;
+        let reviews = self.repository.reviews(self.number()).await?;
+        let ours: Vec<_> = reviews.into_iter().filter(|it| it.user.login == login).collect();
+        if ours.is_empty() {
+            return Ok(Vec::new());
+        }
+        let comments = self.repository.review_comments(self.number()).await?;
+        let made = ours.into_iter().map(|review| MadeReview {
+            comments: comments.iter().filter(|it| it.review == Some(review.id)).cloned().collect(),
+            first_line: review.body.lines().next().unwrap_or_default().trim_end().to_owned(),
+            url: review.html_url,
+        });
+        Ok(made.collect())
     }
 
     async fn review(

@@ -42,6 +42,8 @@ pub struct RunnerOptions {
     /// How long a lease lasts without a heartbeat, and how often there is one.
     pub lease: Duration,
     pub heartbeat: Duration,
+    /// Times that a job is begun before it is given up.
+    pub attempts: u32,
     /// How often it looks for a job.
     pub look: Duration,
     /// Times that a job is begun before it is given up.

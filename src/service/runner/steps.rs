@@ -29,7 +29,7 @@ use crate::{
     },
     store::{
         StoreError,
-        service::{Applied, Change, Job, JobState, RunPart, Transition},
+        service::{Applied, Change, Job, RunPart},
     },
 };
 
@@ -100,13 +100,16 @@ impl Runner {
             }
             Some(Trouble::Passing(reason)) => {
                 tracing::warn!(job = %id, reason, "given back");
-                if !stop.requested() {
+                // To be told to stop is no failure of the job's.
+                let at_most = (!stop.requested()).then_some(self.options.attempts);
+                if at_most.is_some() {
                     tokio::time::sleep(BREATH).await;
                 }
-                let attempts = self.options.attempts;
-                self.conclude(&job, fence, |job, now| give_back(job, &reason, now, attempts))
-                    .await
-                    .ok();
+                self.conclude(&job, fence, |job, now| {
+                    decide::given_back(job, &reason, at_most, now)
+                })
+                .await
+                .ok();
             }
             Some(Trouble::Final(reason)) => {
                 tracing::warn!(job = %id, reason, "failed");
@@ -396,14 +399,4 @@ fn waiting(order: &Order) -> Vec<KernelProgress> {
     let waiting =
         |kernel: &KernelOrder| KernelProgress { name: kernel.name.clone(), ..Default::default() };
     order.kernels.iter().map(waiting).collect()
-}
-
-/// Back into the queue; too many attempts end it, as they do where a runner falls silent.
-fn give_back(job: &Job, reason: &str, now: i64, attempts: u32) -> Change {
-    if job.attempts >= attempts {
-        return decide::failed(job, reason, now);
-    }
-    let mut transition = Transition::new(job.new.id.clone(), job.version, JobState::Queued);
-    transition.reason = Some(reason.to_owned());
-    Change { transitions: vec![transition], ..Change::default() }
 }
