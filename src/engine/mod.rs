@@ -31,6 +31,7 @@ mod stored_journal;
 mod target;
 mod tenancy;
 
+pub use crate::evaluate::sandbox::readable_folder;
 pub use audit::{Audited, audit_contract};
 pub use bench::{BenchRequest, bench};
 pub use ceilings::{CalibrateRequest, Calibrated, calibrate};

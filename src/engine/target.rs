@@ -79,6 +79,10 @@ fn in_tree(root: &Path, kernel: &KernelEntry) -> Result<Target, EngineError> {
     if !source.starts_with(root) {
         return Err(usage(format!("{} lies outside of the repository", source.display())));
     }
+    let contract = contract_path(&root.join(&kernel.test))?;
+    if !contract.starts_with(root) {
+        return Err(usage(format!("{} lies outside of the repository", contract.display())));
+    }
     let (module, function) = kernel
         .entry
         .split_once(':')
@@ -90,7 +94,7 @@ fn in_tree(root: &Path, kernel: &KernelEntry) -> Result<Target, EngineError> {
         name: kernel.name.clone(),
         text: read_source(&source)?.into(),
         entry: Entry { module: Some(module.into()), function: Some(function.into()) },
-        contract: contract_path(&root.join(&kernel.test))?,
+        contract,
         editable: kernel.edit.clone(),
         package: Some(Package { repository: root.to_owned(), import_root, module: own_module }),
         rules: kernel.rules.clone(),

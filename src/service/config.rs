@@ -270,6 +270,14 @@ impl ServerConfig {
         if self.policy.budget > self.policy.most {
             return wrong("[policy] budget is more than `most`, the most that a search may have");
         }
+        let positive = [
+            (self.policy.budget, "[policy] budget"),
+            (self.server.look_every, "[server] look_every"),
+            (self.runner.heartbeat, "[runner] heartbeat"),
+        ];
+        if let Some((_, name)) = positive.iter().find(|(time, _)| time.is_zero()) {
+            return wrong(&format!("{name} must be more than nothing"));
+        }
         if self.runner.lease < 4 * self.runner.heartbeat {
             return wrong("[runner] lease must be at least four times `heartbeat`");
         }
@@ -326,6 +334,29 @@ impl ServerConfig {
             )),
             other => Ok(other),
         }
+    }
+
+    /// Refuses secrets in files that a contract or a repository's own tests, which run confined on this
+    /// host, could read.
+    pub fn check_that_secrets_are_out_of_reach(&self) -> Result<(), ConfigError> {
+        let files = [
+            &self.github.private_key_file,
+            &self.github.webhook_secret_file,
+            &self.runner.secret_file,
+        ];
+        for file in files.into_iter().flatten() {
+            let path = self.folder.join(file);
+            let path = path.canonicalize().unwrap_or(path);
+            if let Some(open) = crate::engine::readable_folder(&path) {
+                return Err(ConfigError::Wrong(format!(
+                    "{} lies below {open}, where contracts and tests that run on this host can read: \
+                     move it, for example to /var/lib, give it in the environment, or let runners work \
+                     on other hosts (--runner none)",
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn secret(

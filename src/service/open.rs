@@ -80,6 +80,11 @@ pub async fn serve(
     let secrets = config.webhook_secrets(environment)?;
     let runner_secret = config.runner_secret(environment)?;
     let github = github(config, environment)?;
+    if with_runner {
+        config.check_that_secrets_are_out_of_reach()?;
+    } else if !matches!(config.database(), Database::Postgres(_)) {
+        tracing::warn!("no runner can join this service: that takes a Postgres database");
+    }
     let runner_options = with_runner.then(|| runner_options(config)).transpose()?;
     let store = open_store(config).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -195,7 +200,6 @@ fn runner_options(config: &ServerConfig) -> Result<RunnerOptions, ConfigError> {
         heartbeat: runner.heartbeat,
         attempts: config.policy.attempts,
         look: config.server.look_every,
-        attempts: config.policy.attempts,
         fetch_bytes: runner.fetch_bytes,
         checkout_bytes: runner.checkout_bytes,
     })

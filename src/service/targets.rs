@@ -122,8 +122,7 @@ fn order(entry: &KernelEntry, side: Side, change: &Change) -> KernelOrder {
         ));
     } else {
         let contract = normal(&entry.test.to_string_lossy());
-        let below = format!("{contract}/");
-        if change.touched.iter().any(|file| *file == contract || file.starts_with(&below)) {
+        if change.touched.iter().any(|file| belongs_to(file, &contract)) {
             notes.push(format!(
                 "this pull request changes the contract ({contract}): the kernel was verified against \
                  the changed one, so read that change too"
@@ -136,6 +135,16 @@ fn order(entry: &KernelEntry, side: Side, change: &Change) -> KernelOrder {
         configured_by: side,
         notes,
     }
+}
+
+/// Whether `file` is the contract, lies in it, or is read with it.
+fn belongs_to(file: &str, contract: &str) -> bool {
+    const READ_WITH_IT: [&str; 3] = ["problem.py", "reference.py", "task.yml"];
+    let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let beside = contract.rsplit_once('/').map_or("", |(folder, _)| folder);
+    file == contract
+        || file.strip_prefix(contract).is_some_and(|rest| rest.starts_with('/'))
+        || folder == beside && READ_WITH_IT.contains(&name)
 }
 
 /// Files with kernels.

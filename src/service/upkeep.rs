@@ -84,8 +84,14 @@ pub async fn recover_deliveries(
     back: Duration,
 ) -> Result<usize, GitHubError> {
     let failed = github.failed_deliveries(now.checked_sub(back).unwrap_or(now)).await?;
+    let mut asked = 0;
     for delivery in &failed {
-        github.redeliver(delivery.id).await?;
+        match github.redeliver(delivery.id).await {
+            Ok(()) => asked += 1,
+            Err(error @ GitHubError::RateLimited { .. }) => return Err(error),
+            // One that cannot be had does not hold up the others.
+            Err(error) => tracing::warn!(delivery = delivery.guid, %error, "not delivered again"),
+        }
     }
-    Ok(failed.len())
+    Ok(asked)
 }

@@ -99,7 +99,7 @@ pub(super) fn ended(to: JobState, reason: &str) -> CheckWords {
     };
     let mut summary = escaped(reason);
     if to == JobState::Failed {
-        summary.push_str("\n\nWhat was measured before is kept: \"Run again\" goes on from there.");
+        summary.push_str("\n\n\"Run again\" begins another search of this commit.");
     }
     CheckWords::new(title, summary)
 }
@@ -238,6 +238,7 @@ fn what_to_do(refusal: &Refusal) -> &'static str {
             "The check run shows how far it is; `/kernelbrain cancel` stops it."
         }
         Refusal::TooMuch { .. } => "Ask for less.",
+        Refusal::TooLittle { .. } => "Then ask again.",
         Refusal::Spent { .. } => "Ask for less with budget=, wait, or have the limit raised.",
         Refusal::NoTarget(NoTarget::NoneTouched { .. }) => {
             "Name one in the command, or list what it depends on as `depends`."
@@ -405,10 +406,11 @@ fn kernel_result(kernel: &KernelOutcome) -> KernelResult {
     }
 }
 
-/// One short line of plain text.
+/// One short line of plain text, which mentions nobody and no issue.
 fn short(text: &str) -> String {
     let clean = crate::report::cleaned(text);
-    clean.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect()
+    let plain = |c: char| if c.is_control() || matches!(c, '@' | '#') { ' ' } else { c };
+    clean.chars().map(plain).take(80).collect()
 }
 
 fn count(number: usize, noun: &str) -> String {

@@ -73,7 +73,8 @@ impl Chain {
     }
 
     fn client(&self) -> Client {
-        let credentials = AppCredentials { app_id: crate::mock::APP_ID, private_key: APP_KEY.into() };
+        let credentials =
+            AppCredentials { app_id: crate::mock::APP_ID, private_key: APP_KEY.into() };
         let client = Client::new(&self.github.api(), credentials, Arc::new(SystemWallClock));
         client.unwrap().with_git_base(&self.github.site()).with_write_interval(Duration::ZERO)
     }

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use kernelbrain::store::{
     StoreError,
     service::{
-        Applied, Change, Delivery, DeliveryState, DeliveryStore, Effect, EffectStore, Inserted, Job,
-        JobId, JobState, JobStore, JournalStore, KeptRun, Millis, PullKey, Receipt, RunPart,
+        Applied, Change, Delivery, DeliveryState, DeliveryStore, Effect, EffectStore, Inserted,
+        Job, JobId, JobState, JobStore, JournalStore, KeptRun, Millis, PullKey, Receipt, RunPart,
         ServiceStore, Spent, SpentOn,
     },
 };
@@ -46,7 +46,12 @@ impl DeliveryStore for FlakyStore {
         self.inner.deliveries_due(now, at_most).await
     }
 
-    async fn postpone_delivery(&self, id: &str, due: Option<Millis>, error: &str) -> Result<(), StoreError> {
+    async fn postpone_delivery(
+        &self,
+        id: &str,
+        due: Option<Millis>,
+        error: &str,
+    ) -> Result<(), StoreError> {
         self.inner.postpone_delivery(id, due, error).await
     }
 
@@ -58,7 +63,6 @@ impl DeliveryStore for FlakyStore {
         self.inner.forget_deliveries(before).await
     }
 }
-
 
 #[async_trait]
 impl JobStore for FlakyStore {
@@ -86,11 +90,24 @@ impl JobStore for FlakyStore {
         self.inner.jobs_in(states, at_most).await
     }
 
-    async fn lease(&self, runner: &str, labels: &[String], now: Millis, until: Millis) -> Result<Option<Job>, StoreError> {
+    async fn lease(
+        &self,
+        runner: &str,
+        labels: &[String],
+        now: Millis,
+        until: Millis,
+    ) -> Result<Option<Job>, StoreError> {
         self.inner.lease(runner, labels, now, until).await
     }
 
-    async fn heartbeat(&self, id: &JobId, fence: u64, until: Millis, progress: Option<&Value>, now: Millis) -> Result<bool, StoreError> {
+    async fn heartbeat(
+        &self,
+        id: &JobId,
+        fence: u64,
+        until: Millis,
+        progress: Option<&Value>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
         self.inner.heartbeat(id, fence, until, progress, now).await
     }
 
@@ -98,19 +115,33 @@ impl JobStore for FlakyStore {
         self.inner.lost_leases(now).await
     }
 
+    async fn count_jobs(&self) -> Result<Vec<(JobState, u64)>, StoreError> {
+        self.inner.count_jobs().await
+    }
+
     async fn spent(&self, on: &SpentOn, since: Millis) -> Result<Spent, StoreError> {
         self.inner.spent(on, since).await
     }
 
-    async fn lead(&self, name: &str, owner: &str, now: Millis, until: Millis) -> Result<bool, StoreError> {
+    async fn lead(
+        &self,
+        name: &str,
+        owner: &str,
+        now: Millis,
+        until: Millis,
+    ) -> Result<bool, StoreError> {
         self.inner.lead(name, owner, now, until).await
     }
 }
 
-
 #[async_trait]
 impl EffectStore for FlakyStore {
-    async fn effects_due(&self, installation: u64, now: Millis, at_most: u32) -> Result<Vec<Effect>, StoreError> {
+    async fn effects_due(
+        &self,
+        installation: u64,
+        now: Millis,
+        at_most: u32,
+    ) -> Result<Vec<Effect>, StoreError> {
         self.inner.effects_due(installation, now, at_most).await
     }
 
@@ -122,7 +153,13 @@ impl EffectStore for FlakyStore {
         self.inner.effect(key).await
     }
 
-    async fn postpone_effect(&self, key: &str, revision: u64, due: Option<Millis>, error: &str) -> Result<(), StoreError> {
+    async fn postpone_effect(
+        &self,
+        key: &str,
+        revision: u64,
+        due: Option<Millis>,
+        error: &str,
+    ) -> Result<(), StoreError> {
         self.inner.postpone_effect(key, revision, due, error).await
     }
 
@@ -131,10 +168,16 @@ impl EffectStore for FlakyStore {
     }
 }
 
-
 #[async_trait]
 impl JournalStore for FlakyStore {
-    async fn copy_run(&self, job: &JobId, fence: u64, kernel: &str, part: RunPart<'_>, now: Millis) -> Result<bool, StoreError> {
+    async fn copy_run(
+        &self,
+        job: &JobId,
+        fence: u64,
+        kernel: &str,
+        part: RunPart<'_>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
         self.inner.copy_run(job, fence, kernel, part, now).await
     }
 

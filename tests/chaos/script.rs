@@ -37,9 +37,13 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 
 impl Kill {
     /// `number` is the kill's; states take turns, so that none is left out.
-    pub(crate) fn plan(random: &mut ChaCha8Rng, github: &GitHub, processes: usize, number: usize) -> Self {
-        let states =
-            [JobState::Running, JobState::Leased, JobState::Measured, JobState::Queued];
+    pub(crate) fn plan(
+        random: &mut ChaCha8Rng,
+        github: &GitHub,
+        processes: usize,
+        number: usize,
+    ) -> Self {
+        let states = [JobState::Running, JobState::Leased, JobState::Measured, JobState::Queued];
         let cue = match random.random_range(0..10) {
             0 => Cue::Time(Duration::from_millis(random.random_range(5..150))),
             1..=3 => Cue::Time(Duration::from_millis(random.random_range(150..1200))),

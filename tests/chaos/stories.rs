@@ -127,12 +127,8 @@ impl Kind {
 
     /// Reviews with suggestions.
     pub(crate) fn reviews(self) -> usize {
-        let some = [
-            Self::Suggested,
-            Self::SuggestedByCommand,
-            Self::PushInTheMiddle,
-            Self::ForkSuggested,
-        ];
+        let some =
+            [Self::Suggested, Self::SuggestedByCommand, Self::PushInTheMiddle, Self::ForkSuggested];
         usize::from(some.contains(&self))
     }
 }
@@ -146,7 +142,8 @@ pub(crate) fn verified(source: &str) -> String {
 impl Story {
     /// Twenty of them, in five repositories of three accounts; nothing was asked for yet.
     pub(crate) fn twenty(github: &GitHub) -> Vec<Self> {
-        let names = ["acme/kernels", "globex/norms", "acme/attention", "initech/ops", "globex/gemm"];
+        let names =
+            ["acme/kernels", "globex/norms", "acme/attention", "initech/ops", "globex/gemm"];
         let repositories = names.map(|name| repository(github, name));
         let numbered = TWENTY.into_iter().enumerate();
         numbered.map(|(at, kind)| Self::open(github, kind, at, &repositories[at % 5])).collect()
@@ -169,8 +166,12 @@ impl Story {
         let pull = self.pull.clone();
         match (self.kind, self.step) {
             (
-                Kind::Suggested | Kind::Branch | Kind::NothingGained | Kind::Failing
-                | Kind::PushInTheMiddle | Kind::CancelInTheMiddle,
+                Kind::Suggested
+                | Kind::Branch
+                | Kind::NothingGained
+                | Kind::Failing
+                | Kind::PushInTheMiddle
+                | Kind::CancelInTheMiddle,
                 0,
             ) => pull.label(LABEL, "mona"),
             (
@@ -216,8 +217,11 @@ fn repository(github: &GitHub, name: &str) -> Repo {
     let repository = github.repository(name);
     repository.set_permission("mona", Permission::Write);
     let source = BASE.written();
-    let files =
-        [("kernelbrain.toml", CONFIGURATION), (SOURCE, &source), ("contracts/softmax.py", CONTRACT)];
+    let files = [
+        ("kernelbrain.toml", CONFIGURATION),
+        (SOURCE, &source),
+        ("contracts/softmax.py", CONTRACT),
+    ];
     repository.commit("main", &files);
     repository
 }

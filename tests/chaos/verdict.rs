@@ -135,7 +135,8 @@ impl Told<'_> {
         let branches = repository.branches();
         let ours: Vec<&String> = branches.iter().filter(|it| it.starts_with(&prefix)).collect();
         let stacked = repository.pulls();
-        let stacked: Vec<_> = stacked.iter().filter(|it| it.head_ref.starts_with(&prefix)).collect();
+        let stacked: Vec<_> =
+            stacked.iter().filter(|it| it.head_ref.starts_with(&prefix)).collect();
         if self.story.kind != Kind::Branch {
             assert!(ours.is_empty() && stacked.is_empty(), "{}: {ours:?}", self.name());
             return;

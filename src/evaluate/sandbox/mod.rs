@@ -18,7 +18,7 @@ mod tools;
 mod tests;
 
 pub use enter::{Abilities, abilities, enter, exec};
-pub use policy::{Confinement, Ground, Limits, Policy};
+pub use policy::{Confinement, Ground, Limits, Policy, readable_folder};
 pub use tools::{Toolchain, devices};
 
 /// A sandbox could not be prepared or entered.

@@ -23,6 +23,12 @@ const SYSTEM: &[&str] = &[
     "/var/lib/nvidia",
 ];
 
+/// The folder with everybody's files, if one of those that contracts and tests may read, in which `path`
+/// lies.
+pub fn readable_folder(path: &Path) -> Option<&'static str> {
+    SYSTEM.iter().copied().find(|folder| path.starts_with(folder))
+}
+
 /// The same without programs: a candidate reads libraries and headers, and runs its tools only.
 /// (With a program readable and the dynamic loader executable, the program is executable.)
 const SYSTEM_WITHOUT_PROGRAMS: &[&str] = &[

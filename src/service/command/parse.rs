@@ -1,6 +1,6 @@
 //! From a comment to a command, or to what is wrong with it.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use super::{COMMANDS, Command, PREFIX, Wish, prose};
 
@@ -104,7 +104,8 @@ fn wish<'w>(words: impl Iterator<Item = &'w str>) -> Result<Wish, CommandError> 
             return Err(CommandError::Word { word: shown(word) });
         }
     }
-    wish.kernels.dedup();
+    let mut seen = HashSet::new();
+    wish.kernels.retain(|kernel| seen.insert(kernel.clone()));
     if wish.kernels.len() > MOST_KERNELS {
         return Err(CommandError::TooMany);
     }

@@ -88,11 +88,19 @@ pub enum Refusal {
     UnderWay { state: &'static str },
     #[error("budget={asked} is more than the {most} that one search may have")]
     TooMuch { asked: String, most: String },
+    #[error(
+        "{asked} is too little for {kernels} kernels: each needs {least} at least; name fewer of them, \
+         or allow more with budget="
+    )]
+    TooLittle { asked: String, kernels: usize, least: String },
     #[error("{whose} searches may take {limit} {period}, and {spent} of that is spent or granted")]
     Spent { whose: &'static str, period: &'static str, limit: String, spent: String },
     #[error(transparent)]
     NoTarget(#[from] NoTarget),
 }
+
+/// With less a search does not come to a result.
+const LEAST_SECONDS: u64 = 30;
 
 /// Seconds that are granted.
 fn grant(approval: &Approval, facts: &Facts, policy: &Policy) -> Result<u64, Refusal> {
@@ -136,6 +144,11 @@ fn grant(approval: &Approval, facts: &Facts, policy: &Policy) -> Result<u64, Ref
     }
     if let Err(no_target) = &facts.targets {
         return Err(no_target.clone().into());
+    }
+    let kernels = facts.targets.as_ref().map_or(0, Vec::len);
+    if seconds < LEAST_SECONDS * kernels as u64 {
+        let (asked, least) = (time(seconds), time(LEAST_SECONDS));
+        return Err(Refusal::TooLittle { asked, kernels, least });
     }
     // The jobs that this one replaces give back what they were granted.
     let given_back: u64 = facts.open_jobs().map(|job| job.new.budget_seconds).sum();

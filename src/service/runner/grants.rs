@@ -78,6 +78,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 impl RemoteGrants {
     pub fn new(service: &str, secret: SecretString) -> Result<Self, GrantError> {
+        let address: http::Uri =
+            service.parse().map_err(|_| GrantError(format!("{service} is no address")))?;
+        let here = matches!(address.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
+        if address.scheme_str() != Some("https") && !here {
+            return Err(GrantError(format!(
+                "{service}: tokens travel over https only, between hosts"
+            )));
+        }
         let client = reqwest::Client::builder().timeout(PATIENCE).build();
         let client = client.map_err(|error| GrantError(error.to_string()))?;
         Ok(Self { service: service.trim_end_matches('/').to_owned(), secret, client })

@@ -46,8 +46,6 @@ pub struct RunnerOptions {
     pub attempts: u32,
     /// How often it looks for a job.
     pub look: Duration,
-    /// Times that a job is begun before it is given up.
-    pub attempts: u32,
     /// Most bytes that are received of a repository, and that a checkout may have.
     pub fetch_bytes: u64,
     pub checkout_bytes: u64,

@@ -35,8 +35,6 @@ use crate::{
 
 /// Least time between two copies of a journal that has not reached another rung.
 const COPY_EVERY: Duration = Duration::from_secs(10);
-/// Least that a kernel is searched for, whatever others have left of the budget.
-const LEAST_BUDGET: Duration = Duration::from_secs(30);
 /// How long a job that hit a passing trouble is kept before somebody else may try.
 const BREATH: Duration = Duration::from_secs(5);
 /// How long a runner tries to check a job's commit out, and the waits between two tries.
@@ -155,7 +153,7 @@ impl Runner {
         let budget = Duration::from_secs(job.new.budget_seconds);
         for (index, kernel) in order.kernels.iter().enumerate() {
             let left = (order.kernels.len() - index) as u32;
-            let share = (budget.saturating_sub(spent) / left).max(LEAST_BUDGET.min(budget));
+            let share = budget.saturating_sub(spent) / left;
             let task = KernelTask { job, fence, workspace: &workspace, kernel, index, share };
             let mut show = |seen: KernelProgress| {
                 if let Some(place) = progress.kernels.get_mut(index) {
