@@ -5,9 +5,12 @@
 #   make app-demo    the story of the GitHub App on a mock GitHub, with a real search on the cpu device
 #   make test        everything that needs no GPU
 #   make test-contract [CONTRACT=folder]
-#                    requests to GitHub, judged by GitHub's own description; needs node
+#                    requests to GitHub, judged by GitHub's own description, and recorded
+#                    deliveries of GitHub; needs node
 #   make lint        formatting and lints
 #   make bench       the search machinery's benchmark
+#   make bench-webhooks [RATE=1000 SECONDS=10]
+#                    signed deliveries to a release build of the service; prints JSON
 #   make test-gpu    the acceptance run on a CUDA GPU
 #   make corpus CORPUS=folder [DEVICE=cuda JOBS=1]
 #                    every case of an integrity corpus: cheats rejected, honest kernels accepted
@@ -37,7 +40,7 @@ JOBS := 2
 # know, and lists what it refused.
 CONTRACT ?= ../shared/github-contract
 
-.PHONY: setup demo app-demo test test-contract test-rust test-postgres test-harness lint bench test-gpu corpus build
+.PHONY: setup demo app-demo test test-contract test-rust test-postgres test-harness lint bench bench-webhooks test-gpu corpus build
 
 build:
 	cargo build
@@ -89,6 +92,8 @@ test-contract:
 	@test -f "$(CONTRACT)/start.sh" || { echo "no $(CONTRACT)/start.sh: CONTRACT=folder names it"; exit 2; }
 	cargo test --quiet --test github_contract --no-run
 	tests/contract.sh "$(CONTRACT)"
+	@test -d "$(CONTRACT)/payloads" || { echo "no $(CONTRACT)/payloads: recorded deliveries, one a file"; exit 2; }
+	WEBHOOK_PAYLOADS="$(abspath $(CONTRACT)/payloads)" cargo test --quiet --test webhook
 
 lint:
 	cargo fmt --check
@@ -96,6 +101,12 @@ lint:
 
 bench:
 	cargo bench --bench search
+
+# Every core is needed: on a machine that is busy with something else the figures say little.
+RATE := 1000
+SECONDS := 10
+bench-webhooks:
+	cargo bench --quiet --bench webhooks -- --rate $(RATE) --seconds $(SECONDS)
 
 test-gpu: setup
 	cargo build --release

@@ -80,15 +80,28 @@ impl Button {
 
 /// A body that is not what GitHub sends for its event.
 #[derive(Debug, thiserror::Error)]
-#[error("the body of this {event} delivery cannot be read: {source}")]
+#[error("the body of this {event} delivery cannot be read: {why}")]
 pub struct PayloadError {
     event: String,
-    source: serde_json::Error,
+    why: String,
+}
+
+impl PayloadError {
+    /// Quotes no more of a body than a log line can bear.
+    fn new(event: &str, source: &serde_json::Error) -> Self {
+        const QUOTED: usize = 200;
+        let mut why = source.to_string();
+        if let Some((end, _)) = why.char_indices().nth(QUOTED) {
+            why.truncate(end);
+            why = format!("{why}… at line {} column {}", source.line(), source.column());
+        }
+        Self { event: event.to_owned(), why }
+    }
 }
 
 /// Reads a delivery. Fields that are not needed are not looked at: GitHub adds some at any time.
 pub fn read(event: &str, body: &[u8]) -> Result<Event, PayloadError> {
-    let failed = |source| PayloadError { event: event.to_owned(), source };
+    let failed = |source| PayloadError::new(event, &source);
     match event {
         "pull_request" => serde_json::from_slice(body).map(pull_request).map_err(failed),
         "issue_comment" => serde_json::from_slice(body).map(issue_comment).map_err(failed),

@@ -90,7 +90,8 @@ async fn receive(
     let receipt = Receipt {
         id: id.to_owned(),
         event: event.to_owned(),
-        body: body.to_vec(),
+        // No copy, unless the connection holds it still.
+        body: body.into(),
         received: state.clock.now(),
     };
     let (answer, kept) = oneshot::channel();
