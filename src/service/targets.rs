@@ -28,7 +28,7 @@ pub enum NoTarget {
     NotConfigured { found: Vec<FoundKernel> },
     #[error("this pull request touches none of the kernels that {FILE_NAME} lists ({listed})")]
     NoneTouched { listed: String },
-    #[error("{FILE_NAME} lists no kernel \"{name}\"{}; there are: {listed}", did_you_mean(.meant))]
+    #[error("{FILE_NAME} lists no kernel \"{name}\", only {listed}{}", did_you_mean(.meant))]
     Unknown { name: String, meant: Option<String>, listed: String },
     #[error("{FILE_NAME} at the pull request's {side} cannot be read: {error}")]
     BadConfiguration { side: &'static str, error: String },
@@ -84,7 +84,13 @@ pub fn choose(change: &Change, named: &[String]) -> Result<Vec<KernelOrder>, NoT
 
 fn read(text: Option<&str>, side: &'static str) -> Result<Option<Project>, NoTarget> {
     let parsed = text.map(toml::from_str::<Project>).transpose();
-    parsed.map_err(|error| NoTarget::BadConfiguration { side, error: error.to_string() })
+    parsed.map_err(|error| {
+        let begin = error.span().map_or(0, |span| span.start);
+        let before = text.and_then(|text| text.get(..begin));
+        let line = before.map(|before| before.matches('\n').count() + 1);
+        let at = line.map_or_else(String::new, |line| format!("line {line}: "));
+        NoTarget::BadConfiguration { side, error: format!("{at}{}", error.message()) }
+    })
 }
 
 /// The base's kernels, then those that only the head lists.

@@ -254,5 +254,7 @@ pub fn named(text: &str) -> String {
     let seconds = regex::Regex::new(r"[0-9.]+ (ms|s)\b").unwrap();
     let text = seconds.replace_all(&text, "<TIME>");
     let moment = regex::Regex::new("20[0-9]{2}-[0-9-]+T[0-9:]+Z").unwrap();
-    moment.replace_all(&text, "<MOMENT>").into_owned()
+    let text = moment.replace_all(&text, "<MOMENT>");
+    let review = regex::Regex::new("pullrequestreview-[0-9]+").unwrap();
+    review.replace_all(&text, "pullrequestreview-<ID>").into_owned()
 }

@@ -54,7 +54,19 @@ async fn without_a_configuration_one_comment_helps() {
     pull.label("optimize-kernel", "mona");
     bot.settled(&github).await;
     let said = github.expect_write("comments on");
-    insta::assert_snapshot!(said.split_once("-->\n").unwrap().1, @"");
+    insta::assert_snapshot!(said.split_once("-->\n").unwrap().1, @r#"
+    **Nothing to optimise yet: no kernel of this pull request is in the base branch's `kernelbrain.toml`.** Add these lines for each that is to be made faster, and a contract (`test`) that says what it must compute; then ask again.
+
+    In `ops/softmax.py` (`_softmax`):
+
+    ```toml
+    [[kernel]]
+    name = "softmax"
+    source = "ops/softmax.py"
+    entry = "ops.softmax:FUNCTION"  # the function that launches it
+    test = "contracts/softmax.py"  # its contract
+    ```
+    "#);
     // Put on again, it has been answered.
     pull.unlabel("optimize-kernel", "mona");
     pull.label("optimize-kernel", "mona");
@@ -68,7 +80,11 @@ async fn a_name_that_is_not_there_is_asked_back() {
     let github = GitHub::start();
     let pull = pull(&github, CONFIGURATION, &[(SLOWER, "# empty\n")], &[(SLOWER, KERNEL)]);
     let said = refusal(&github, &pull, "/kernelbrain optimize sofmax").await;
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r#"
+    **Not started.** kernelbrain.toml lists no kernel "sofmax", only softmax; did you mean "softmax"? Correct that, then ask again.
+
+    <sub>For `mona`.</sub>
+    "#);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +93,11 @@ async fn a_configuration_that_cannot_be_read_is_named() {
     let broken = "[[kernel]]\nnome = \"softmax\"\n";
     let pull = pull(&github, broken, &[(SLOWER, "# empty\n")], &[(SLOWER, KERNEL)]);
     let said = refusal(&github, &pull, COMMAND).await;
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r#"
+    **Not started.** kernelbrain.toml at the pull request's base branch cannot be read: line 2: unknown field \`nome\`, expected one of \`name\`, \`source\`, \`entry\`, \`test\`, \`depends\`, \`edit\`, \`rules\`, \`tests\`, \`archs\`. Correct that, then ask again.
+
+    <sub>For `mona`.</sub>
+    "#);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +115,11 @@ async fn what_touches_no_kernel_is_told_which_there_are() {
     let pull =
         pull(&github, CONFIGURATION, &[(SLOWER, KERNEL)], &[("README.md", "Faster soon.\n")]);
     let said = refusal(&github, &pull, COMMAND).await;
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r#"
+    **Not started.** This pull request touches none of the kernels that kernelbrain.toml lists (softmax). Name one in the command, or list what it depends on as \`depends\`.
+
+    <sub>For `mona`.</sub>
+    "#);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,5 +177,9 @@ async fn a_budget_is_granted_up_to_what_one_search_may_have() {
     let github = GitHub::start();
     let pull = pull(&github, CONFIGURATION, &[(SLOWER, "# empty\n")], &[(SLOWER, KERNEL)]);
     let said = refusal(&github, &pull, "/kernelbrain optimize budget=3h").await;
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r#"
+    **Not started.** budget=3h is more than the 2h that one search may have. Ask for less.
+
+    <sub>For `mona`.</sub>
+    "#);
 }

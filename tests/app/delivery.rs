@@ -35,7 +35,7 @@ async fn what_cannot_be_suggested_comes_as_a_draft_into_the_branch() {
     let opened = github.expect_write("opens draft pull request acme/kernels#2");
     assert!(opened.contains("into wider: Faster softmax for #1"), "{opened}");
     let comment = github.expect_write("comments on acme/kernels#1");
-    insta::assert_snapshot!(instead(&comment), @"");
+    insta::assert_snapshot!(instead(&comment), @"- A branch and not a suggestion, because it needs lines that the pull request's diff does not show (line 14).");
     assert!(comment.contains("/acme/kernels/pull/2"), "{comment}");
     let expected = faster(&(long_kernel() + "# longer\n"));
     assert_eq!(kernels.file(&branch, "ops/softmax.py").as_deref(), Some(expected.as_str()));
@@ -78,7 +78,7 @@ async fn without_branches_there_is_a_patch_and_no_commit() {
     pull.label("optimize-kernel", "mona");
     bot.settled(&github).await;
     let comment = github.expect_write("comments on acme/kernels#1");
-    insta::assert_snapshot!(instead(&comment), @"");
+    insta::assert_snapshot!(instead(&comment), @"- A patch and not a suggestion, because it needs lines that the pull request's diff does not show (line 14); this installation pushes no branches.");
     assert!(comment.contains("-    BLOCK = 128\n+    BLOCK = 256\n"), "{comment}");
 
     pull.comment("mona", "/kernelbrain commit");

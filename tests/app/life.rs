@@ -171,7 +171,11 @@ async fn status_says_who_is_next() {
         let row = answer.lines().find(|line| line.starts_with("| `")).unwrap();
         said.push(row.split(" | ").skip(2).collect::<Vec<_>>().join(" | "));
     }
-    insta::assert_snapshot!(said.join("\n"), @"");
+    insta::assert_snapshot!(said.join("\n"), @r"
+    running | `mona` |  |
+    queued | `mona` | next |
+    queued | `mona` | 1 job before it |
+    ");
     bot.stop().await;
     github.read_all("check run");
     github.finish();
@@ -194,7 +198,11 @@ async fn help_is_given_and_a_slip_of_the_pen_understood() {
         .iter()
         .map(|comment| comment.body.lines().nth(1).unwrap().to_owned())
         .collect();
-    insta::assert_snapshot!(firsts.join("\n"), @"");
+    insta::assert_snapshot!(firsts.join("\n"), @r#"
+    What you can write in a comment, on a line of its own:
+    **Not understood.** there is no option "budgt="; did you mean "budget"?
+    **Not understood.** there is no command "optimze"; did you mean "optimize"?
+    "#);
     for _ in 0..3 {
         github.expect_write("comments on");
     }
@@ -243,7 +251,10 @@ async fn nothing_faster_is_said_to_whoever_asked_by_a_command() {
     bot.settled(&github).await;
     github.expect_write("reacts eyes");
     let said = github.expect_write("comments on");
-    insta::assert_snapshot!(named(said.lines().nth(2).unwrap()), @"");
+    insta::assert_snapshot!(
+        named(said.lines().nth(2).unwrap()),
+        @"**No improvement: softmax stays as it was.** No candidate was faster than the baseline beyond noise: the best on rung 0 was 0.594x its speed. 5 candidates tried on Scripted GPU, 2 cases."
+    );
     github.read_all("check run");
     github.finish();
     bot.stop().await;

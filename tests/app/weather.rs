@@ -77,7 +77,7 @@ async fn a_limit_holds_after_a_restart() {
     pull.label("optimize-kernel", "mona");
     let limited = |github: &GitHub| github.requests().iter().any(|one| one.status == 429);
     github.until("GitHub asks for less", limited).await;
-    // The reaction waits as well, whoever looks after it.
+    github.expect_write("reacts eyes");
     let asked = |github: &GitHub| {
         let writes = |one: &&crate::mock::state::Logged| {
             one.method != "GET" && one.path.starts_with("/repos/")
@@ -87,16 +87,13 @@ async fn a_limit_holds_after_a_restart() {
     let before = asked(&github);
     bot.stop().await;
     bot.start(&github).await;
-    pull.comment("mona", "/kernelbrain help");
-    let heard = |github: &GitHub| {
-        github.requests().iter().any(|one| one.path.contains("/collaborators/mona/"))
-    };
-    github.until("the command is heard", heard).await;
+    let help = pull.comment("mona", "/kernelbrain help");
     let begun = std::time::Instant::now();
-    while bot.store.owed().await.unwrap() < 3 {
+    while bot.store.effect(&format!("reply {help}")).await.unwrap().is_none() {
         assert!(begun.elapsed().as_secs() < 30, "the answer is not owed");
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
+    // Everything that is owed by now has been looked at again.
     bot.stop().await;
     assert_eq!(asked(&github), before);
     github.finish();
@@ -124,7 +121,7 @@ async fn a_webhook_that_was_lost_is_asked_for() {
     let (_, pull) = kernels(&github);
     let often = configuration(&github.api(), &github.site(), "")
         .replace("recover_every = \"0s\"", "recover_every = \"50ms\"");
-    github.delivered().await;
+    github.take_deliveries();
     github.lose_deliveries(1);
     pull.label("optimize-kernel", "mona");
     let mut bot = Bot::configured(&github, &often, true).await;

@@ -1,5 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod endings;
+
 use serde_json::Value;
 
 use super::*;

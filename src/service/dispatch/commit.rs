@@ -2,8 +2,9 @@
 
 use super::{
     Dispatcher, PerformError,
+    branch::{VerifiedFile, commit_files},
     perform::Performed,
-    publish::{VerifiedFile, commit_files, one_a_file},
+    publish::one_a_file,
 };
 use crate::{
     github::{GitHubError, Pull, Repository},

@@ -6,6 +6,7 @@
 //! not matter when this process dies, or whether GitHub's answer was lost.
 
 mod again;
+mod branch;
 mod check;
 mod comment;
 mod commit;

@@ -6,25 +6,16 @@ use std::collections::HashMap;
 use super::{Dispatcher, PerformError, perform::Performed};
 use crate::{
     github::{
-        GitHubError, NewPull, NewReview, PostedReviewComment, Pull, PullFile, Repository,
-        ReviewComment,
+        GitHubError, NewReview, PostedReviewComment, Pull, PullFile, Repository, ReviewComment,
         suggest::{self, FileDiff, Suggestion},
     },
     service::{
         decide::Completed,
-        key::Key,
         order::{Delivered, Delivery, KernelOutcome, Results, order_of, results_of},
         words::{self, Texts},
     },
     store::service::{Effect, Job, JobId},
 };
-
-/// A file as it is to be.
-#[derive(Clone, Debug)]
-pub(super) struct VerifiedFile {
-    pub(super) path: String,
-    pub(super) text: String,
-}
 
 impl Dispatcher {
     pub(super) async fn publish(
@@ -127,19 +118,19 @@ impl MadeReview {
 }
 
 /// A kernel that cannot be suggested, and why.
-type Refused = (usize, String);
+pub(super) type Refused = (usize, String);
 
-struct Publication<'p> {
-    dispatcher: &'p Dispatcher,
-    repository: &'p Repository,
-    job: &'p Job,
-    results: &'p Results,
-    texts: &'p Texts,
-    pull: &'p Pull,
+pub(super) struct Publication<'p> {
+    pub(super) dispatcher: &'p Dispatcher,
+    pub(super) repository: &'p Repository,
+    pub(super) job: &'p Job,
+    pub(super) results: &'p Results,
+    pub(super) texts: &'p Texts,
+    pub(super) pull: &'p Pull,
 }
 
 impl Publication<'_> {
-    fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.job.new.pull.number
     }
 
@@ -254,7 +245,7 @@ impl Publication<'_> {
         suggest::suggest(&kernel.source, head, verified, &diff).map_err(|error| error.to_string())
     }
 
-    fn sides(&self, kernel: &KernelOutcome) -> Option<(&str, &str)> {
+    pub(super) fn sides(&self, kernel: &KernelOutcome) -> Option<(&str, &str)> {
         let text = |hash: &Option<String>| self.texts.get(hash.as_ref()?).map(String::as_str);
         Some((text(&kernel.baseline)?, text(&kernel.verified)?))
     }
@@ -291,116 +282,4 @@ impl Publication<'_> {
         }
         Ok(())
     }
-
-    async fn branch(
-        &self,
-        refused: &[Refused],
-        delivery: &mut Delivery,
-    ) -> Result<(), PerformError> {
-        let files: Vec<VerifiedFile> = refused
-            .iter()
-            .filter_map(|(index, _)| {
-                let kernel = &self.results.kernels[*index];
-                let (_, verified) = self.sides(kernel)?;
-                Some(VerifiedFile { path: kernel.source.clone(), text: verified.to_owned() })
-            })
-            .collect();
-        let sha = &self.job.new.head_sha;
-        let name = format!("kernelbrain/pr-{}-{}", self.number(), &sha[..8]);
-        let name = match self.branch_state(&name, &files).await? {
-            Branch::Free => {
-                self.push(&name, &files).await?;
-                name
-            }
-            Branch::Ours => name,
-            // Of an earlier search of the same commit, with another result.
-            Branch::Taken => {
-                let name = format!("{name}-{}", self.job.new.id);
-                if self.branch_state(&name, &files).await? == Branch::Free {
-                    self.push(&name, &files).await?;
-                }
-                name
-            }
-        };
-        let marker = words::marker_line(&Key::Publish(self.job.new.id.clone()).to_string());
-        let open = self.repository.pulls_with_head(&name).await?;
-        let made = match open.into_iter().next() {
-            Some(pull) => Some(pull),
-            None => {
-                let (title, body) = words::stacked_pull(&marker, self.job, self.results, refused);
-                let pull = NewPull {
-                    title,
-                    body,
-                    head: name.clone(),
-                    base: self.pull.head.reference.clone(),
-                    draft: true,
-                };
-                match self.repository.create_pull(&pull).await {
-                    Ok(pull) => Some(pull),
-                    // The branch is there; a person can open one.
-                    Err(GitHubError::Unprocessable(_) | GitHubError::Forbidden(_)) => None,
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        };
-        for (index, instead) in refused {
-            delivery.kernels[*index] = Delivered::Branch {
-                branch: name.clone(),
-                pull: made.as_ref().map(|pull| pull.number),
-                url: made.as_ref().and_then(|pull| pull.html_url.clone()),
-                instead: instead.clone(),
-            };
-        }
-        Ok(())
-    }
-
-    async fn branch_state(
-        &self,
-        name: &str,
-        files: &[VerifiedFile],
-    ) -> Result<Branch, PerformError> {
-        let Some(at) = self.repository.get_ref(&format!("heads/{name}")).await? else {
-            return Ok(Branch::Free);
-        };
-        for file in files {
-            let there = self.repository.content(&file.path, &at).await?;
-            if there.as_deref() != Some(file.text.as_bytes()) {
-                return Ok(Branch::Taken);
-            }
-        }
-        Ok(Branch::Ours)
-    }
-
-    async fn push(&self, name: &str, files: &[VerifiedFile]) -> Result<(), PerformError> {
-        let head = &self.job.new.head_sha;
-        let message = words::commit_message(self.job, self.results, None);
-        let commit = commit_files(self.repository, head, files, &message).await?;
-        self.repository.create_ref(&format!("refs/heads/{name}"), &commit).await?;
-        Ok(())
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Branch {
-    Free,
-    /// It holds these very files.
-    Ours,
-    Taken,
-}
-
-/// A commit on `parent` in which `files` are as given.
-pub(super) async fn commit_files(
-    repository: &Repository,
-    parent: &str,
-    files: &[VerifiedFile],
-    message: &str,
-) -> Result<String, PerformError> {
-    let base = repository.commit_tree(parent).await?;
-    let mut entries = Vec::with_capacity(files.len());
-    for file in files {
-        let blob = repository.create_blob(file.text.as_bytes()).await?;
-        entries.push((file.path.clone(), blob));
-    }
-    let tree = repository.create_tree(&base, &entries).await?;
-    Ok(repository.create_commit(message, &tree, &[parent.to_owned()]).await?)
 }

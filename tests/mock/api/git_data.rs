@@ -180,6 +180,7 @@ fn create_tree(world: &World, call: &Call, id: u64) -> Outcome {
     Ok(Answer::json(201, &body))
 }
 
+/// What lies directly in a tree.
 fn create_commit(world: &mut World, call: &Call, id: u64) -> Outcome {
     let input = call.input()?;
     let message = required(&input, "message")?.to_owned();

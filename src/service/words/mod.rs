@@ -1,25 +1,27 @@
 //! What is said where: from what the service knows to the texts of [`crate::report::pull_request`].
 
+mod refusal;
+
 use std::{collections::HashMap, time::Duration};
 
 use super::{
     command::{COMMANDS, CommandError, PREFIX},
-    decide::Refusal,
     effect::CheckStage,
     key::{self, Key},
     order::{self, Delivery, KernelOrder, KernelOutcome, Results, order_of},
-    targets::NoTarget,
 };
 use crate::{
     report::{
         escaped, patch,
         pull_request::{
-            self as text, Asked, CommandHelp, Conclusion, Delivered, FoundKernel, JobStatus,
-            KernelResult, Progress, PullRequestFacts, ReviewedKernel, TestsPassed,
+            self as text, Asked, CommandHelp, Conclusion, Delivered, JobStatus, KernelResult,
+            Progress, PullRequestFacts, ReviewedKernel, TestsPassed,
         },
     },
     store::service::{Job, JobId, JobState},
 };
+
+pub(super) use refusal::refused;
 
 /// Texts of files by their hash.
 pub(super) type Texts = HashMap<String, String>;
@@ -206,45 +208,6 @@ pub(super) fn commit_message(job: &Job, results: &Results, by: Option<&str>) -> 
         message.push_str(&format!("\nAsked for by {}.", short(by)));
     }
     message
-}
-
-/// Why nothing is begun, and what would help.
-pub(super) fn refused(refusal: &Refusal, by: &str, key: &Key) -> String {
-    let id = key.to_string();
-    let asked = Asked { key: &id, by };
-    let text = match refusal {
-        Refusal::NoTarget(NoTarget::NotConfigured { found }) => {
-            let found: Vec<FoundKernel> = found
-                .iter()
-                .map(|it| FoundKernel {
-                    source: it.source.clone(),
-                    kernel_names: it.kernels.clone(),
-                })
-                .collect();
-            text::no_configuration(&id, &found)
-        }
-        other => text::refusal(asked, &other.to_string(), what_to_do(other)),
-    };
-    marked(key, &text)
-}
-
-fn what_to_do(refusal: &Refusal) -> &'static str {
-    match refusal {
-        Refusal::Permission { .. } => "Ask somebody who has it.",
-        Refusal::Closed => "Open it again, then ask again.",
-        Refusal::OtherHead { .. } => "Read the newer commits, then ask again.",
-        Refusal::ForkNeedsSha { .. } => "Read the changes, then write that line in a comment.",
-        Refusal::UnderWay { .. } => {
-            "The check run shows how far it is; `/kernelbrain cancel` stops it."
-        }
-        Refusal::TooMuch { .. } => "Ask for less.",
-        Refusal::TooLittle { .. } => "Then ask again.",
-        Refusal::Spent { .. } => "Ask for less with budget=, wait, or have the limit raised.",
-        Refusal::NoTarget(NoTarget::NoneTouched { .. }) => {
-            "Name one in the command, or list what it depends on as `depends`."
-        }
-        Refusal::NoTarget(_) => "Correct that, then ask again.",
-    }
 }
 
 pub(super) fn misunderstood(error: &CommandError, by: &str) -> String {
