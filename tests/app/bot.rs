@@ -256,5 +256,7 @@ pub fn named(text: &str) -> String {
     let moment = regex::Regex::new("20[0-9]{2}-[0-9-]+T[0-9:]+Z").unwrap();
     let text = moment.replace_all(&text, "<MOMENT>");
     let review = regex::Regex::new("pullrequestreview-[0-9]+").unwrap();
-    review.replace_all(&text, "pullrequestreview-<ID>").into_owned()
+    let text = review.replace_all(&text, "pullrequestreview-<ID>");
+    let publish = regex::Regex::new("kernelbrain:publish [0-9a-f]{12}").unwrap();
+    publish.replace_all(&text, "kernelbrain:publish <JOB>").into_owned()
 }
