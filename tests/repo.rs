@@ -61,6 +61,23 @@ fn listing(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
+fn a_mirror_whose_making_was_cut_short_is_made_anew() {
+    let github = GitHub::start();
+    let kernels = github.repository("acme/kernels");
+    let main = kernels.commit("main", &[("softmax.py", "slow\n")]);
+    let cache = TempDir::new().unwrap();
+    // What git leaves where it is killed while it makes a repository.
+    for name in ["7.git", "7.new"] {
+        fs::create_dir_all(cache.path().join(name)).unwrap();
+        fs::write(cache.path().join(name).join("HEAD.lock"), "").unwrap();
+    }
+    let mirror = Mirror::open(cache.path(), 7).unwrap();
+    fetch(&mirror, &reader(&kernels), &[sha(main)]).unwrap();
+    // Nor does the next one make it again.
+    assert!(Mirror::open(cache.path(), 7).unwrap().has(&sha(main)).unwrap());
+}
+
+#[test]
 fn exactly_the_approved_commit_of_a_forks_pull_request() {
     let github = GitHub::start();
     let kernels = github.repository("acme/kernels");

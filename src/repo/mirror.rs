@@ -28,20 +28,43 @@ pub struct Mirror {
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "the open file is the lock")] File);
 
+/// Removes a folder, if there is one.
+fn remove(folder: &Path) -> Result<(), RepoError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(RepoError::at(folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Mirror {
     /// The mirror of the repository with that id (ids outlive renames) in `cache`, made if needed.
     pub fn open(cache: &Path, repository_id: u64) -> Result<Self, RepoError> {
         let mirror = Self { folder: cache.join(format!("{repository_id}.git")) };
-        fs::create_dir_all(&mirror.folder).map_err(RepoError::at(&mirror.folder))?;
-        if !mirror.folder.join("HEAD").exists() {
+        fs::create_dir_all(cache).map_err(RepoError::at(cache))?;
+        if mirror.git().is_err() {
             let _lock = mirror.lock(Duration::from_secs(60), &AtomicBool::new(false))?;
-            // Without the user's templates, hooks could come with them.
-            let mut options = RepositoryInitOptions::new();
-            options.bare(true).external_template(false);
-            Repository::init_opts(&mirror.folder, &options)?;
+            mirror.make()?;
         }
         mirror.git()?;
         Ok(mirror)
+    }
+
+    /// Makes an empty one, all or nothing: whoever is killed half-way must not leave what nobody can use.
+    fn make(&self) -> Result<(), RepoError> {
+        // Somebody was faster.
+        if self.git().is_ok() {
+            return Ok(());
+        }
+        let fresh = self.folder.with_extension("new");
+        remove(&fresh)?;
+        // Without the user's templates, hooks could come with them.
+        let mut options = RepositoryInitOptions::new();
+        options.bare(true).external_template(false);
+        Repository::init_opts(&fresh, &options)?;
+        remove(&self.folder)?;
+        fs::rename(&fresh, &self.folder).map_err(RepoError::at(&self.folder))
     }
 
     /// Whether the commit is here with all its files.
