@@ -53,7 +53,7 @@ async fn a_service_and_two_runners_apart_are_killed_and_nothing_is_lost_or_doubl
     let fleet = Fleet::with_runners_apart(&github, &database.url);
     let store: Arc<dyn ServiceStore> =
         Arc::new(PostgresStore::connect(&database.url).await.unwrap());
-    besiege("postgres", github, fleet, store, 50).await;
+    besiege("postgres", github, fleet, store, 30).await;
 }
 
 async fn besiege(

@@ -33,7 +33,7 @@ pub(crate) struct Kill {
 }
 
 /// A cue that does not come must not hold up the siege.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const PATIENCE: Duration = Duration::from_millis(1000);
 
 impl Kill {
     /// `number` is the kill's; states take turns, so that none is left out.
@@ -46,7 +46,7 @@ impl Kill {
         let states = [JobState::Running, JobState::Leased, JobState::Measured, JobState::Queued];
         let cue = match random.random_range(0..10) {
             0 => Cue::Time(Duration::from_millis(random.random_range(5..150))),
-            1..=3 => Cue::Time(Duration::from_millis(random.random_range(150..1200))),
+            1..=3 => Cue::Time(Duration::from_millis(random.random_range(150..800))),
             4..=6 => Cue::Writes(random.random_range(1..6)),
             _ => Cue::State(states[number % states.len()]),
         };

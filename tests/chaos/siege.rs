@@ -33,6 +33,8 @@ pub(crate) struct Siege {
 
 /// How long it may take until all is done once nothing disturbs any more.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// So many kills leave no stage out.
+const ENOUGH_KILLS: usize = 25;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Siege {
@@ -97,6 +99,13 @@ impl Siege {
             victim.start();
         }
         self.under_fire = self.begun.elapsed();
+        if kills >= ENOUGH_KILLS {
+            for state in [JobState::Queued, JobState::Leased, JobState::Running, JobState::Measured]
+            {
+                let during = self.kills_during.get(state.name()).copied().unwrap_or_default();
+                assert!(during > 0, "no kill while a job was {}", state.name());
+            }
+        }
     }
 
     /// The first `begun` stories go on; whether they are all through.
