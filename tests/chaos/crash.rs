@@ -14,7 +14,7 @@ use kernelbrain::{
         config::{Environment, ServerConfig},
         dispatch::Dispatcher,
         intake::Intake,
-        runner::{LocalGrants, Runner, RunnerOptions},
+        runner::{Grants, LocalGrants, Runner, RunnerOptions},
     },
     store::{
         SqliteStore,
@@ -42,23 +42,23 @@ async fn a_death_at_any_change_of_a_jobs_chain_leaves_one_of_everything() {
 }
 
 /// One pull request from its label to its result, with one death on the way.
-struct Chain {
-    github: GitHub,
+pub(crate) struct Chain {
+    pub(crate) github: GitHub,
     pull: PullRequest,
     folder: tempfile::TempDir,
     config: ServerConfig,
-    store: Arc<dyn ServiceStore>,
+    pub(crate) store: Arc<dyn ServiceStore>,
     flaky: Arc<FlakyStore>,
 }
 
 /// What a process consists of.
-struct Service {
-    intake: Intake,
-    dispatcher: Dispatcher,
+pub(crate) struct Service {
+    pub(crate) intake: Intake,
+    pub(crate) dispatcher: Dispatcher,
 }
 
 impl Chain {
-    async fn new(change: i64, keeps: bool) -> Self {
+    pub(crate) async fn new(change: i64, keeps: bool) -> Self {
         let github = GitHub::start();
         let (_, pull) = bot::kernels(&github);
         github.take_deliveries();
@@ -72,7 +72,7 @@ impl Chain {
         Self { github, pull, folder, config, store, flaky }
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         let credentials =
             AppCredentials { app_id: crate::mock::APP_ID, private_key: APP_KEY.into() };
         let client = Client::new(&self.github.api(), credentials, Arc::new(SystemWallClock));
@@ -80,7 +80,7 @@ impl Chain {
     }
 
     /// A process that knows nothing but what is in the database.
-    fn service(&self) -> Service {
+    pub(crate) fn service(&self) -> Service {
         let store: Arc<dyn ServiceStore> = self.flaky.clone();
         let (client, clock) = (self.client(), Arc::new(SystemClock));
         Service {
@@ -94,7 +94,7 @@ impl Chain {
         }
     }
 
-    fn runner(&self) -> Runner {
+    pub(crate) fn runner(&self, grants: Arc<dyn Grants>) -> Runner {
         let options = RunnerOptions {
             name: "gpu-1".to_owned(),
             labels: Vec::new(),
@@ -107,12 +107,11 @@ impl Chain {
             fetch_bytes: 1 << 20,
             checkout_bytes: 1 << 20,
         };
-        let grants = Arc::new(LocalGrants(self.client()));
         Runner::new(Arc::clone(&self.store), grants, Arc::new(SystemClock), options)
     }
 
-    /// Whether it died on the way; all must be well either way.
-    async fn runs_to_its_end(self) -> bool {
+    /// Somebody puts the label on; its deliveries, kept.
+    pub(crate) async fn label(&self) -> Vec<String> {
         self.pull.label("optimize-kernel", "mona");
         let delivered = self.github.take_deliveries().into_iter();
         let receipts: Vec<Receipt> = delivered
@@ -124,8 +123,14 @@ impl Chain {
             })
             .collect();
         self.store.receive(&receipts).await.unwrap();
+        receipts.into_iter().map(|receipt| receipt.id).collect()
+    }
+
+    /// Whether it died on the way; all must be well either way.
+    async fn runs_to_its_end(self) -> bool {
+        self.label().await;
         let (switch, stop) = Stop::new();
-        let runner = self.runner();
+        let runner = self.runner(Arc::new(LocalGrants(self.client())));
         let running = tokio::spawn(async move { runner.run(stop).await });
         let (mut service, begun) = (self.service(), Instant::now());
         while !self.is_over().await {

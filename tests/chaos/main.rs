@@ -14,6 +14,7 @@ mod figures;
 mod flaky_store;
 #[path = "../mock/mod.rs"]
 mod mock;
+mod patience;
 #[path = "../postgres/mod.rs"]
 mod postgres;
 mod process;

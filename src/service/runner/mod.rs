@@ -12,6 +12,7 @@
 
 mod grants;
 mod outcome;
+mod patience;
 mod search;
 mod steps;
 mod workspace;

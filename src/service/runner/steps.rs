@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::{
     Runner,
     outcome::{self, Ended},
+    patience::may_pass,
     search::{SearchEnd, SearchOrder},
     workspace::{Workspace, configuration_for_engine},
 };
@@ -37,10 +38,6 @@ use crate::{
 const COPY_EVERY: Duration = Duration::from_secs(10);
 /// How long a job that hit a passing trouble is kept before somebody else may try.
 const BREATH: Duration = Duration::from_secs(5);
-/// How long a runner tries to check a job's commit out, and the waits between two tries.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Largest `kernelbrain.toml`.
 const CONFIGURATION_BYTES: u64 = 1 << 20;
 
@@ -170,30 +167,8 @@ impl Runner {
         self.conclude(job, fence, |job, now| decide::measured(job, &results, seconds, now)).await
     }
 
-    /// Keeps the job while GitHub or the service is in trouble: a service that is updated must not use up
-    /// the attempts of every job that waits.
-    async fn check_out_patiently(
-        &self,
-        job: &Job,
-        fence: u64,
-        workspace: &Workspace,
-    ) -> Result<Vec<String>, Trouble> {
-        let begun = Instant::now();
-        let mut wait = FIRST_WAIT;
-        loop {
-            match self.check_out(job, fence, workspace).await {
-                Err(Trouble::Passing(reason)) if begun.elapsed() < PATIENCE => {
-                    tracing::info!(job = %job.new.id, reason, "tries the checkout again");
-                    tokio::time::sleep(wait).await;
-                    wait = (2 * wait).min(LONGEST_WAIT);
-                }
-                other => return other,
-            }
-        }
-    }
-
     /// The approved commit, and nothing else, in the workspace; what of it was left out.
-    async fn check_out(
+    pub(super) async fn check_out(
         &self,
         job: &Job,
         fence: u64,
@@ -219,7 +194,7 @@ impl Runner {
             mirror.check_out(&head, &tree, limits)
         });
         let checked_out = checked_out.await.map_err(|it| Trouble::Passing(it.to_string()))?;
-        let checked_out = checked_out.map_err(|error| match error.may_pass() {
+        let checked_out = checked_out.map_err(|error| match may_pass(&error) {
             true => Trouble::Passing(error.to_string()),
             false => Trouble::Final(error.to_string()),
         })?;
