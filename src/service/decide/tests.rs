@@ -211,7 +211,7 @@ fn budgets_bound_what_a_pull_request_a_person_and_a_day_may_have() {
         said(&change)
     };
     let text = refused(Facts { spent_on_pull: spent, ..facts() }, command(7));
-    assert!(text.contains("this pull request"), "{text}");
+    assert!(text.contains("pull request's searches"), "{text}");
     let spent = Spent { seconds: 19_000, jobs: 3 };
     let text = refused(Facts { spent_by_user: spent, ..facts() }, command(7));
     assert!(text.contains("a day"), "{text}");
@@ -335,7 +335,7 @@ fn story(job: &Job, delivered: Delivered) -> (Vec<String>, Option<JobState>) {
         let Some(next) = tasks(&change).into_iter().next() else { return (names, None) };
         names.push(match &next {
             Task::Result { .. } => "comment".to_owned(),
-            Task::Check(state) => format!("{:?}", state.stage),
+            Task::Check(state) if state.stage.is_over() => "conclusion".to_owned(),
             other => format!("{other:?}"),
         });
         completed = Completed::Done;
@@ -347,7 +347,10 @@ fn story(job: &Job, delivered: Delivered) -> (Vec<String>, Option<JobState>) {
 fn what_was_found_is_delivered_then_said_then_concluded_then_reported() {
     let suggestion = Delivered::Suggestion { url: None };
     let (names, last) = story(&measured_job(true, false), suggestion);
-    assert_eq!((names, last), (vec!["comment".into(), "Success".into()], Some(JobState::Reported)));
+    assert_eq!(
+        (names, last),
+        (vec!["comment".into(), "conclusion".into()], Some(JobState::Reported))
+    );
 }
 
 #[test]
