@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 use std::time::Duration;
 
 use proptest::prelude::*;
