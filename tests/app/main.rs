@@ -1,5 +1,10 @@
 //! The GitHub App, as conversations: people act on a mock GitHub, the bot answers.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
 
 mod bot;
 mod configuration;
