@@ -96,6 +96,11 @@ impl Fleet {
         self.folder.as_ref().unwrap().path()
     }
 
+    /// Whether the service takes connections.
+    pub(crate) fn listens(&self) -> bool {
+        std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+
     /// Kills all of them, and sees that nothing of theirs is left.
     pub(crate) async fn end(&mut self) {
         for process in &mut self.processes {

@@ -12,6 +12,8 @@ use crate::mock::GitHub;
 #[derive(Clone, Copy, Debug)]
 enum Cue {
     /// So long after the start; a service may not even listen by then.
+    Start(Duration),
+    /// So long after the service listens, as all that follow.
     Time(Duration),
     /// So many more writes at GitHub: between the deed and its record.
     Writes(usize),
@@ -29,6 +31,7 @@ pub(crate) struct Kill {
     delay: Duration,
     writes_before: usize,
     set: Instant,
+    listened: Option<Instant>,
     cued: Option<Instant>,
 }
 
@@ -45,7 +48,7 @@ impl Kill {
     ) -> Self {
         let states = [JobState::Running, JobState::Leased, JobState::Measured, JobState::Queued];
         let cue = match random.random_range(0..10) {
-            0 => Cue::Time(Duration::from_millis(random.random_range(5..150))),
+            0 => Cue::Start(Duration::from_millis(random.random_range(5..150))),
             1..=3 => Cue::Time(Duration::from_millis(random.random_range(150..800))),
             4..=6 => Cue::Writes(random.random_range(1..6)),
             _ => Cue::State(states[number % states.len()]),
@@ -62,23 +65,39 @@ impl Kill {
             delay: Duration::from_millis(random.random_range(0..60)),
             writes_before: github.writes().len(),
             set: Instant::now(),
+            listened: None,
             cued: None,
         }
     }
 
     /// Whether it is time.
-    pub(crate) async fn is_due(&mut self, github: &GitHub, store: &dyn ServiceStore) -> bool {
-        if self.cued.is_none() {
-            let elapsed = self.set.elapsed();
-            let come = match self.cue {
-                Cue::Time(time) => elapsed >= time,
-                Cue::Writes(writes) => github.writes().len() >= self.writes_before + writes,
-                Cue::State(state) => !store.jobs_in(&[state], 1).await.unwrap().is_empty(),
-            };
-            if come || elapsed >= PATIENCE {
-                self.cued = Some(Instant::now());
-            }
+    pub(crate) async fn is_due(
+        &mut self,
+        github: &GitHub,
+        store: &dyn ServiceStore,
+        listens: bool,
+    ) -> bool {
+        if listens && self.listened.is_none() {
+            self.listened = Some(Instant::now());
+        }
+        if self.cued.is_none() && self.has_come(github, store).await {
+            self.cued = Some(Instant::now());
         }
         self.cued.is_some_and(|cued| cued.elapsed() >= self.delay)
+    }
+
+    async fn has_come(&self, github: &GitHub, store: &dyn ServiceStore) -> bool {
+        if let Cue::Start(time) = self.cue {
+            return self.set.elapsed() >= time;
+        }
+        let Some(listened) = self.listened else { return false };
+        if listened.elapsed() >= PATIENCE {
+            return true;
+        }
+        match self.cue {
+            Cue::Start(time) | Cue::Time(time) => listened.elapsed() >= time,
+            Cue::Writes(writes) => github.writes().len() >= self.writes_before + writes,
+            Cue::State(state) => !store.jobs_in(&[state], 1).await.unwrap().is_empty(),
+        }
     }
 }
