@@ -24,6 +24,12 @@ fn is_a_wish(event: &Event) -> bool {
     matches!(event, Event::Labeled { .. } | Event::Commented { .. } | Event::CheckButton { .. })
 }
 
+#[test]
+fn among_the_payloads_are_wishes_of_people() {
+    let events = payloads().iter().map(|it| event::read(&it.event, &it.body).unwrap());
+    assert!(events.filter(is_a_wish).count() >= 2, "else the properties below say nothing");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 1000,
