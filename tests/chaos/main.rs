@@ -4,7 +4,12 @@
 //!
 //! `CHAOS_SEED` and `CHAOS_KILLS` make other and longer soaks; `CHAOS_KEEP` keeps the folder with the
 //! processes' logs.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
 
 #[allow(dead_code, reason = "the configuration and the kernel; the bot here is a process")]
 #[path = "../app/bot.rs"]

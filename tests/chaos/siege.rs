@@ -101,7 +101,12 @@ impl Siege {
 
     /// The first `begun` stories go on; whether they are all through.
     fn advance(&mut self, begun: usize) -> bool {
-        self.stories.iter_mut().take(begun).fold(true, |all, story| story.advance() && all)
+        let mut all = true;
+        // Each of them gets on, whichever is not over yet.
+        for story in self.stories.iter_mut().take(begun) {
+            all &= story.advance();
+        }
+        all
     }
 
     /// Nothing disturbs any more; ends when there is nothing left to do.

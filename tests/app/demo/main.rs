@@ -7,6 +7,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a demonstration that goes wrong says where"
 )]
 
