@@ -2,12 +2,7 @@
 //! or gets stuck. Every word goes over HTTP to the service as `kernelbrain serve` runs it, beside a mock
 //! GitHub.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "that is how a test fails"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "that is how a test fails")]
 
 #[path = "webhook/door.rs"]
 mod door;

@@ -24,7 +24,7 @@ async fn searching(github: &GitHub) -> (Bot, PullRequest) {
     let bot = Bot::at(github).await;
     pull.label("optimize-kernel", "mona");
     github.await_write("reacts eyes").await;
-    github.await_write("[in_progress] Preparing").await;
+    github.await_write("[in_progress]").await;
     bot.engine_is(true, SOON).await;
     (bot, pull)
 }

@@ -192,7 +192,7 @@ async fn webhooks_in_any_order_come_to_the_same() {
 async fn a_restart_at_any_point_loses_and_doubles_nothing() {
     let points = [
         "creates check run",
-        "[in_progress] Preparing",
+        "[in_progress]",
         "reviews acme/kernels#1",
         "comments on acme/kernels#1",
     ];
@@ -201,8 +201,10 @@ async fn a_restart_at_any_point_loses_and_doubles_nothing() {
     let (_, pull) = kernels_as(&github, &KERNEL.replace("= 128", "= 64"), &kernel);
     let mut bot = Bot::at(&github).await;
     pull.label("optimize-kernel", "mona");
-    for point in points {
-        let there = |github: &GitHub| github.writes().iter().any(|it| it.contains(point));
+    for (at, point) in points.iter().enumerate() {
+        // A moment may pass unseen: what a check run shows is replaced by what it is to show next.
+        let reached = |write: &String| points[at..].iter().any(|point| write.contains(point));
+        let there = |github: &GitHub| github.writes().iter().any(reached);
         github.until(point, there).await;
         bot.stop().await;
         bot.engine_is(false, std::time::Duration::from_secs(5)).await;
@@ -220,7 +222,7 @@ async fn an_app_that_is_suspended_owes_nothing_any_more() {
         kernels_as(&github, &KERNEL.replace("= 128", "= 64"), &format!("{KERNEL}# takes: 60s\n"));
     let mut bot = Bot::at(&github).await;
     pull.label("optimize-kernel", "mona");
-    github.await_write("[in_progress] Preparing").await;
+    github.await_write("[in_progress]").await;
     bot.engine_is(true, std::time::Duration::from_secs(30)).await;
     kernels.suspend_app();
     github.send_webhook("ping", &serde_json::json!({"zen": "Keep it logically awesome."}));
