@@ -104,7 +104,7 @@ fn every_key_of_the_configuration_is_documented() {
 
 #[test]
 fn every_variable_that_overrides_the_configuration_is_documented() {
-    let source = read("src/service/config.rs");
+    let source = read("src/service/config/mod.rs") + &read("src/service/config/secrets.rs");
     // Names of variables are the only literals of capitals there.
     let named =
         source.split('"').skip(1).step_by(2).filter(|text| {

@@ -12,7 +12,7 @@ fn without_progress(conversation: &str) -> String {
     let mut shown = true;
     let kept = conversation.lines().filter(|line| {
         if line.starts_with('[') {
-            shown = !line.starts_with("[in_progress]") || line.contains("Preparing");
+            shown = !line.starts_with("[in_progress]");
         }
         shown
     });
