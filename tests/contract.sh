@@ -5,7 +5,7 @@
 #   tests/contract.sh FOLDER    FOLDER has start.sh (see `make test-contract`)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-start=$1/start.sh
+start=$(cd "$1" && pwd)/start.sh
 work=$PWD/target/github-contract
 # Fewer requests than this cannot be all of them.
 least=60
@@ -31,3 +31,15 @@ if [ "$seen" -lt "$least" ]; then
   exit 1
 fi
 echo "GitHub's description has nothing to object to in $seen requests"
+
+# Conversations of the whole bot with a stateful GitHub behind the same judge.
+cargo build --quiet --example scripted_engine
+output=$(GITHUB_CONTRACT_START=$start cargo test --quiet --test app contract:: -- --nocapture --test-threads=1 2>&1) ||
+  { echo "$output"; exit 1; }
+judged=$(grep -c "requests of a conversation" <<<"$output" || true)
+if [ "$judged" -lt 2 ]; then
+  echo "$output"
+  echo "only $judged conversations were judged"
+  exit 1
+fi
+grep "requests of a conversation" <<<"$output"

@@ -8,6 +8,7 @@
 
 mod bot;
 mod configuration;
+mod contract;
 mod delivery;
 mod hosts;
 mod life;
