@@ -1,5 +1,8 @@
 """What the referee counts for the speed of light: operations by format, least bytes, declarations."""
 
+import subprocess
+import sys
+import textwrap
 import unittest
 from unittest import mock
 
@@ -220,6 +223,24 @@ class Models(Conversation):
         weights = 16 * 32 + 32 + 32 + 32
         self.assertGreaterEqual(work["bytes_in"], 4 * (8 * 16 + weights))
         self.assertEqual(work["bytes_out"], 4 * 8 * 32)
+
+
+class Startup(unittest.TestCase):
+    """What every run waits for before it begins."""
+
+    def test_counting_does_not_load_torch_compile(self):
+        script = """
+            import sys, torch
+            from kernelbrain_harness.work import Counter
+            x = torch.ones(4, 4)
+            with Counter([x]) as counter:
+                torch.relu(x @ x)
+            print(counter.flops["fp32"], "torch._dynamo" in sys.modules)
+        """
+        told = subprocess.run(
+            [sys.executable, "-c", "import conversation\n" + textwrap.dedent(script)], capture_output=True, text=True, check=True
+        )
+        self.assertEqual(told.stdout.split(), ["128", "False"])
 
 
 if __name__ == "__main__":
