@@ -94,6 +94,7 @@ pub(super) async fn begin(
     judge_audit(&audit, request.strict, audience)?;
     let contract = plane.contract().clone();
     let mut decisive = search::Plan::new(contract.cases.clone(), window(request, plane));
+    decisive.overtaken_by = overtaken_by(request, plane);
     decisive.ladder = request.ladder.clone();
     decisive.limits = request.limits;
     decisive.generation = request.generation;
@@ -146,6 +147,12 @@ fn window(request: &OptimizeRequest, plane: &Plane) -> usize {
         Device::Cpu => request.plane.child_count(),
         Device::Cuda { .. } => request.plane.child_count() * 2,
     }
+}
+
+/// Where compilers run beside each other and one GPU measures, a kernel that takes a compiler ten
+/// seconds must not keep the GPU waiting: the half of the window that no child is at overtakes it.
+fn overtaken_by(request: &OptimizeRequest, plane: &Plane) -> Option<usize> {
+    matches!(plane.device(), Device::Cuda { .. }).then(|| request.plane.child_count())
 }
 
 fn judge_audit(

@@ -15,9 +15,10 @@
 //! # Order
 //!
 //! Jobs may end in any order and [`Event::Evaluated`] is written when they do, so that no
-//! finished evaluation is ever repeated. Their results are taken into account strictly in the
-//! order of their debits: [`Event::Settled`]. Everything decided rests on settled results
-//! only, which is why a run's decisions do not depend on which of two jobs ended first.
+//! finished evaluation is ever repeated. Their results are taken into account in the order of
+//! their debits: [`Event::Settled`]. Everything decided rests on settled results only, which is why
+//! a run's decisions do not depend on which of two jobs ended first. A straggler, behind which as
+//! many results wait as the plan allows, is overtaken: the device would be idle else.
 
 use serde::{Deserialize, Serialize};
 
@@ -126,7 +127,7 @@ pub enum Event {
     Debited { candidate: CandidateId, rung: usize, estimate: Spend },
     /// An evaluation ended; `spent` replaces the estimate of its debit once it is settled.
     Evaluated { evaluation: Evaluation, spent: Spend },
-    /// The result of an evaluation was taken into account, in the order of the debits.
+    /// The result of an evaluation was taken into account, in the order of the debits but for stragglers.
     Settled { candidate: CandidateId, rung: usize },
     /// Every evaluation under way was given up, because what is left of the budget is needed for
     /// the verification of a survivor. Results that had arrived are taken into account, in order.

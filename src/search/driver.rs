@@ -331,9 +331,7 @@ impl Session<'_> {
     /// Takes the result into account whose turn it is, if it has arrived.
     async fn settle(&mut self) -> Result<bool, SearchError> {
         let state = &*self.recorder.state;
-        let Some(job) = state.front().filter(|job| job.arrived.is_some()) else {
-            return Ok(false);
-        };
+        let Some(job) = state.next_to_settle() else { return Ok(false) };
         let candidate = state.numbered(job.number).candidate().id.clone();
         let settled = Event::Settled { candidate, rung: job.rung };
         self.recorder.record(&[settled]).await?;

@@ -28,7 +28,7 @@ pub struct Rewrites {
     pub seeds: u32,
     /// Of a candidate, at each of its promotions.
     pub children: u32,
-    /// In the whole run, repairs not counted.
+    /// In the whole run, repairs not counted; a quarter of them at most of what recipes alone made.
     pub most: u32,
     /// How often one that a gate rejected is sent back (K of the paper).
     pub repairs: u32,
@@ -93,6 +93,10 @@ pub struct Plan {
     /// depends on it; [`crate::search::ports::Evaluator::window`] says what pays. An evaluator
     /// with a smaller window gets fewer at a time, and the decisions stay the same.
     pub window: usize,
+    /// So many results may wait for one that is slower; then they are settled before it. `None`: they
+    /// wait as long as it takes, and decisions do not depend on who ended first.
+    #[serde(default)]
+    pub overtaken_by: Option<usize>,
     /// Share of each limit that rung 0 must leave to the rungs above and the verification.
     #[serde(default = "default_reserve")]
     pub reserve: f64,
@@ -126,6 +130,7 @@ impl Plan {
             generation: Generation::default(),
             score: ScoreWeights::default(),
             window,
+            overtaken_by: None,
             reserve: default_reserve(),
             max_verifications: default_verifications(),
             stop: StopRules::default(),

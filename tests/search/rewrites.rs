@@ -231,6 +231,25 @@ async fn questions_are_for_rewrites_and_for_the_best_of_the_recipes() {
 }
 
 #[tokio::test]
+async fn what_recipes_alone_made_gets_a_quarter_of_the_questions() {
+    let of_recipes = async |most| {
+        let rewrites = Rewrites { seeds: 0, children: 2, most, ..Rewrites::default() };
+        let ran = Run::new(60, 2, 3, 4)
+            .with(|run| {
+                run.plan.generation.rewrites = Some(rewrites);
+                run.lab.nature.rejected = vec![0.0; 3];
+            })
+            .go()
+            .await;
+        ran.moves.questions.iter().filter(|question| !question.contains("rewritten")).count()
+    };
+    assert_eq!(of_recipes(3).await, 0);
+    assert_eq!(of_recipes(12).await, 3);
+    let as_many_as_there_are = of_recipes(1000).await;
+    assert!((4..250).contains(&as_many_as_there_are), "{as_many_as_there_are}");
+}
+
+#[tokio::test]
 async fn what_the_verification_finds_wrong_goes_back_too() {
     let ran = Run::new(0, 0, 2, 2)
         .with(|run| {

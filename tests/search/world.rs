@@ -187,6 +187,8 @@ pub(crate) struct Lab {
     running: Vec<Job>,
     /// Which of the running jobs ends next: rolled anew for every seed; `None`: the oldest.
     pub(crate) shuffle: Option<u64>,
+    /// Ends when nothing else is left to end.
+    pub(crate) straggler: Option<String>,
     finished: u64,
     /// The plane breaks down after this many evaluations.
     pub(crate) breaks_after: Option<u64>,
@@ -213,6 +215,7 @@ impl Lab {
             clock,
             running: Vec::new(),
             shuffle: None,
+            straggler: None,
             finished: 0,
             breaks_after: None,
             hangs: false,
@@ -248,10 +251,17 @@ impl Evaluator for Lab {
             self.clock.advance(1000.0);
             std::future::pending::<()>().await;
         }
-        let index = self.shuffle.map_or(0, |seed| {
-            let roll = dice(&format!("{seed} ends {}", self.finished));
-            (roll * self.running.len() as f64) as usize
-        });
+        let index = match self.shuffle {
+            Some(seed) => {
+                let roll = dice(&format!("{seed} ends {}", self.finished));
+                (roll * self.running.len() as f64) as usize
+            }
+            None => {
+                let straggles =
+                    |job: &Job| self.straggler.as_deref() == Some(&*job.candidate.source);
+                self.running.iter().position(|job| !straggles(job)).unwrap_or(0)
+            }
+        };
         self.finished += 1;
         let job = self.running.remove(index);
         let at_once = if self.serial { 1.0 } else { self.window as f64 };

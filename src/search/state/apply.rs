@@ -128,14 +128,45 @@ impl State {
         });
     }
 
-    /// Asks a language model for `count` rewrites of `parent`, and no more than the run may have.
-    fn request_rewrites(&mut self, parent: &CandidateId, rung: Option<usize>, count: u32) {
+    /// Asks a language model for `count` rewrites of `parent`, and no more than the run may have;
+    /// how many it was asked for.
+    fn request_rewrites(&mut self, parent: &CandidateId, rung: Option<usize>, count: u32) -> u32 {
         let most = self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.most);
+        let mut asked = 0;
         for number in 0..count.min(most.saturating_sub(self.rewrites)) {
             let kind = RequestKind::Rewrite(number);
             let request = OpenRequest { parent: parent.clone(), rung, kind, at_most: 1 };
-            self.rewrites += u32::from(self.ask(request));
+            asked += u32::from(self.ask(request));
         }
+        self.rewrites += asked;
+        asked
+    }
+
+    /// Asks for rewrites of a candidate that was promoted from `rung`. What recipes alone made comes
+    /// sooner than any answer, and would take the questions that are for what answers lead to: it
+    /// gets a quarter of all at most.
+    fn request_rewritten_children(&mut self, number: usize, rung: usize) {
+        let Some(rewrites) = self.plan.generation.rewrites else { return };
+        let id = self.records[number].candidate.id.clone();
+        if self.comes_of_a_rewrite(number) {
+            self.request_rewrites(&id, Some(rung), rewrites.children);
+            return;
+        }
+        let left = (rewrites.most / 4).saturating_sub(self.rewrites_of_recipes);
+        let asked = self.request_rewrites(&id, Some(rung), rewrites.children.min(left));
+        self.rewrites_of_recipes += asked;
+    }
+
+    /// Whether a language model wrote the candidate, or one that it descends from.
+    fn comes_of_a_rewrite(&self, number: usize) -> bool {
+        let mut next = self.records.get(number);
+        while let Some(record) = next {
+            if matches!(record.candidate.origin, Move::Rewrite { .. }) {
+                return true;
+            }
+            next = record.candidate.parent.as_ref().and_then(|parent| self.record(parent));
+        }
+        false
     }
 
     /// Whether a candidate that was promoted from `rung` is rewritten in turn: questions are few and
@@ -248,11 +279,13 @@ impl State {
 
     fn settled(&mut self, id: &CandidateId, rung: usize) -> Result<(), String> {
         let number = self.number(id)?;
-        let due = self
-            .under_way
-            .front()
-            .is_some_and(|job| job.number == number && job.rung == rung && job.arrived.is_some());
-        let job = self.under_way.pop_front().filter(|_| due);
+        let job = self
+            .place_to_settle()
+            .filter(|place| {
+                let job = &self.under_way[*place];
+                job.number == number && job.rung == rung
+            })
+            .and_then(|place| self.under_way.remove(place));
         let (estimate, (evaluation, spent)) = job
             .and_then(|job| Some((job.estimate, job.arrived?)))
             .ok_or_else(|| format!("the evaluation of {id} is settled out of turn"))?;
@@ -333,9 +366,7 @@ impl State {
                 }
                 self.request(id.clone(), Some(rung), self.plan.generation.children);
                 if self.is_worth_rewriting(number, rung) {
-                    let rewrites = self.plan.generation.rewrites;
-                    let children = rewrites.map_or(0, |rewrites| rewrites.children);
-                    self.request_rewrites(id, Some(rung), children);
+                    self.request_rewritten_children(number, rung);
                 }
             }
             (Decision::Prune { reason }, Standing::Waiting { rung: on }) if on == rung => {

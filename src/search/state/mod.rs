@@ -81,6 +81,8 @@ pub struct State {
     requests: Vec<Pending>,
     /// Rewrites asked for so far, repairs not counted.
     rewrites: u32,
+    /// How many of them of what recipes alone had made.
+    rewrites_of_recipes: u32,
     /// Those that were answered, whatever with, and times that one was sent back.
     rewritten: usize,
     repairs: usize,
@@ -119,6 +121,7 @@ impl State {
             under_way: VecDeque::new(),
             requests: Vec::new(),
             rewrites: 0,
+            rewrites_of_recipes: 0,
             rewritten: 0,
             repairs: 0,
             unused_rewrites: Vec::new(),
@@ -311,9 +314,17 @@ impl State {
         self.under_way.iter()
     }
 
-    /// The job whose result is settled next.
-    pub(super) fn front(&self) -> Option<&UnderWay> {
-        self.under_way.front()
+    /// The job whose result is settled next, if that has arrived: the oldest; the oldest that has
+    /// arrived, where so many have that the plan lets them overtake.
+    pub(super) fn next_to_settle(&self) -> Option<&UnderWay> {
+        self.place_to_settle().and_then(|place| self.under_way.get(place))
+    }
+
+    fn place_to_settle(&self) -> Option<usize> {
+        let first = self.under_way.iter().position(|job| job.arrived.is_some())?;
+        let arrived = || self.under_way.iter().filter(|job| job.arrived.is_some()).count();
+        let overtakes = || self.plan.overtaken_by.is_some_and(|least| arrived() >= least);
+        (first == 0 || overtakes()).then_some(first)
     }
 
     pub(super) fn requests(&self) -> impl ExactSizeIterator<Item = &OpenRequest> {
