@@ -110,6 +110,8 @@ async fn every_promise(mut databases: impl Databases) {
     deliveries::are_received_by_the_hundred(&*databases.one().await).await;
     deliveries::of_the_same_moment_are_kept_once(databases.fresh(2).await).await;
     deliveries::that_cannot_be_handled_come_again_or_are_given_up(&*databases.one().await).await;
+    deliveries::that_ask_for_nothing_are_done_together(&*databases.one().await).await;
+    deliveries::without_a_body_are_done_like_others(&*databases.one().await).await;
     deliveries::are_forgotten_when_they_ended_long_ago(&*databases.one().await).await;
 
     jobs::read_back_as_they_were_queued(&*databases.one().await).await;

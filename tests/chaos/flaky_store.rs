@@ -46,6 +46,10 @@ impl DeliveryStore for FlakyStore {
         self.inner.deliveries_due(now, at_most).await
     }
 
+    async fn deliveries_done(&self, ids: &[&str], now: Millis) -> Result<(), StoreError> {
+        self.inner.deliveries_done(ids, now).await
+    }
+
     async fn postpone_delivery(
         &self,
         id: &str,

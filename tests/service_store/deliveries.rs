@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernelbrain::store::service::{
-    Change, Delivery, DeliveryState, DeliveryStore, Inserted, ServiceStore,
+    Change, Delivery, DeliveryState, DeliveryStore, Inserted, Receipt, ServiceStore,
 };
 
 use crate::stories::{keep, receipt};
@@ -89,6 +89,30 @@ pub(crate) async fn that_cannot_be_handled_come_again_or_are_given_up(store: &im
     keep(store, handled("a"), 1100).await;
     store.postpone_delivery("a", None, "too late").await.unwrap();
     assert_eq!(store.delivery_state("a").await.unwrap(), Some(DeliveryState::Done));
+}
+
+pub(crate) async fn that_ask_for_nothing_are_done_together(store: &impl ServiceStore) {
+    store.receive(&["a", "b", "c", "failed"].map(receipt)).await.unwrap();
+    store.postpone_delivery("failed", None, "not JSON").await.unwrap();
+    store.deliveries_done(&[], 1100).await.unwrap();
+    store.deliveries_done(&["c", "a", "nobody's"], 1100).await.unwrap();
+    assert_eq!(waiting(store, 2000).await, ["b"]);
+    for id in ["a", "c"] {
+        assert_eq!(store.delivery_state(id).await.unwrap(), Some(DeliveryState::Done));
+        assert_eq!(store.receive(&[receipt(id)]).await.unwrap(), [Inserted::Known]);
+    }
+    assert_eq!(store.delivery_state("nobody's").await.unwrap(), None);
+    store.deliveries_done(&["failed"], 1100).await.unwrap();
+    assert_eq!(store.delivery_state("failed").await.unwrap(), Some(DeliveryState::Failed));
+    assert_eq!(store.forget_deliveries(1101).await.unwrap(), 3, "they ended then");
+}
+
+pub(crate) async fn without_a_body_are_done_like_others(store: &impl ServiceStore) {
+    let empty = |id: &str| Receipt { body: Vec::new(), ..receipt(id) };
+    store.receive(&[empty("together"), empty("alone"), receipt("b")]).await.unwrap();
+    store.deliveries_done(&["together", "b"], 1100).await.unwrap();
+    keep(store, handled("alone"), 1100).await;
+    assert!(waiting(store, 2000).await.is_empty());
 }
 
 pub(crate) async fn are_forgotten_when_they_ended_long_ago(store: &impl ServiceStore) {

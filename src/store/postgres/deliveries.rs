@@ -10,7 +10,7 @@ use crate::store::{
     StoreError,
     service::{
         Delivery, DeliveryState, DeliveryStore, Inserted, Millis, Receipt, rows,
-        sql::{DELIVERIES_DUE, DELIVERY_STATE, FORGET_DELIVERIES, POSTPONE_DELIVERY},
+        sql::{DELIVERIES_DUE, DELIVERY_STATE, FORGET_DELIVERIES, NO_BODY, POSTPONE_DELIVERY},
         values::words,
     },
 };
@@ -32,6 +32,20 @@ impl DeliveryStore for PostgresStore {
         found
             .and_then(|rows| rows.iter().map(rows::delivery).collect())
             .map_err(|error| self.failed(error))
+    }
+
+    async fn deliveries_done(&self, ids: &[&str], now: Millis) -> Result<(), StoreError> {
+        query(
+            "UPDATE deliveries SET state = 'done', ended = $2, error = NULL, body = $3 \
+             WHERE id = ANY($1) AND state = 'received'",
+        )
+        .bind(ids)
+        .bind(now)
+        .bind(NO_BODY)
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(|error| self.failed(error))
     }
 
     async fn postpone_delivery(

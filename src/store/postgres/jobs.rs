@@ -13,8 +13,8 @@ use crate::store::{
         Applied, Change, Job, JobId, JobState, JobStore, Millis, NewJob, PullKey, Spent, SpentOn,
         Transition, rows,
         sql::{
-            COUNT_JOBS, DELIVERY_DONE, JOB, JOBS_OF, QUEUE, SPENT_ON_INSTALLATION, SPENT_ON_PULL,
-            SPENT_ON_USER, STEP, select_jobs,
+            COUNT_JOBS, DELIVERY_DONE, JOB, JOBS_OF, NO_BODY, QUEUE, SPENT_ON_INSTALLATION,
+            SPENT_ON_PULL, SPENT_ON_USER, STEP, select_jobs,
         },
         values::{may_step, optional_json, signed, words},
     },
@@ -160,7 +160,12 @@ impl PostgresStore {
         }
         let written = async {
             if let Some(id) = &change.delivery {
-                query(DELIVERY_DONE).bind(id).bind(now).execute(&mut *transaction).await?;
+                query(DELIVERY_DONE)
+                    .bind(id)
+                    .bind(now)
+                    .bind(NO_BODY)
+                    .execute(&mut *transaction)
+                    .await?;
             }
             keep_effects(&mut transaction, change).await?;
             transaction.commit().await

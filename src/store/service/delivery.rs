@@ -54,6 +54,11 @@ pub trait DeliveryStore: Send + Sync {
     /// The oldest deliveries that wait and are due at `now`, in the order in which they came.
     async fn deliveries_due(&self, now: Millis, at_most: u32) -> Result<Vec<Delivery>, StoreError>;
 
+    /// Those of these deliveries that wait are done, all in one transaction: they ask for nothing, and what
+    /// a delivery asks for is kept with it, as a [`super::Change`]. Bodies of deliveries that are done are
+    /// not kept.
+    async fn deliveries_done(&self, ids: &[&str], now: Millis) -> Result<(), StoreError>;
+
     /// The delivery could not be handled now: it is due again at `due`, or [`DeliveryState::Failed`]
     /// where that is `None`.
     async fn postpone_delivery(
@@ -66,7 +71,7 @@ pub trait DeliveryStore: Send + Sync {
     /// State of a delivery; `None` for an unknown one.
     async fn delivery_state(&self, id: &str) -> Result<Option<DeliveryState>, StoreError>;
 
-    /// Deletes bodies and rows of deliveries that ended before `before`; how many. A failed one ended
+    /// Deletes deliveries that ended before `before`; how many. A failed one ended
     /// when its last try was due.
     async fn forget_deliveries(&self, before: Millis) -> Result<u64, StoreError>;
 }

@@ -38,8 +38,14 @@ pub(in crate::store) const POSTPONE_DELIVERY: &str = "UPDATE deliveries \
     ended = CASE WHEN $2 IS NULL THEN due END \
     WHERE id = $1 AND state = 'received'";
 
-pub(in crate::store) const DELIVERY_DONE: &str =
-    "UPDATE deliveries SET state = 'done', ended = $2, error = NULL WHERE id = $1";
+/// `$3` is the empty body ([`NO_BODY`]): what is done is not read again, and SQLite would write the whole of
+/// it anew with the row's new state. As a parameter, because both databases take an empty body so; what
+/// SQLite makes of an empty one by `substr` is NULL.
+pub(in crate::store) const DELIVERY_DONE: &str = "UPDATE deliveries \
+    SET state = 'done', ended = $2, error = NULL, body = $3 WHERE id = $1";
+
+/// Of a delivery that is done.
+pub(in crate::store) const NO_BODY: &[u8] = &[];
 
 pub(in crate::store) const DELIVERY_STATE: &str = "SELECT state FROM deliveries WHERE id = $1";
 

@@ -1,6 +1,7 @@
 //! [`DeliveryStore`] on SQLite.
 
 use async_trait::async_trait;
+use serde_json::Value;
 use sqlx::{Sqlite, Transaction, query};
 
 use super::SqliteStore;
@@ -8,7 +9,7 @@ use crate::store::{
     StoreError,
     service::{
         Delivery, DeliveryState, DeliveryStore, Inserted, Millis, Receipt, rows,
-        sql::{DELIVERIES_DUE, DELIVERY_STATE, FORGET_DELIVERIES, POSTPONE_DELIVERY},
+        sql::{DELIVERIES_DUE, DELIVERY_STATE, FORGET_DELIVERIES, NO_BODY, POSTPONE_DELIVERY},
         values::words,
     },
 };
@@ -33,6 +34,22 @@ impl DeliveryStore for SqliteStore {
         found
             .and_then(|rows| rows.iter().map(rows::delivery).collect())
             .map_err(|error| self.failed(error))
+    }
+
+    async fn deliveries_done(&self, ids: &[&str], now: Millis) -> Result<(), StoreError> {
+        let ids: Value = ids.iter().copied().collect();
+        let _turn = self.turn.lock().await;
+        query(
+            "UPDATE deliveries SET state = 'done', ended = $2, error = NULL, body = $3 \
+             WHERE id IN (SELECT value FROM json_each($1)) AND state = 'received'",
+        )
+        .bind(ids.to_string())
+        .bind(now)
+        .bind(NO_BODY)
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(|error| self.failed(error))
     }
 
     async fn postpone_delivery(
