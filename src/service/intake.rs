@@ -1,4 +1,5 @@
-//! Handles deliveries one after the other: event, facts, decision, one change.
+//! Handles deliveries: those that ask for nothing together, the others one after the other, each by event,
+//! facts, decision, one change.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,6 +41,21 @@ pub struct Intake {
     pub(super) policy: Arc<Policy>,
 }
 
+/// What a step of [`Intake`] took in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub deliveries: usize,
+    /// Whether something may follow from them: to be leased, or to be performed at GitHub.
+    pub followed: bool,
+}
+
+impl Taken {
+    /// Whether more may wait than one step takes.
+    pub fn is_full(self) -> bool {
+        self.deliveries >= AT_A_TIME as usize
+    }
+}
+
 /// Why a delivery could not be handled now.
 #[derive(Debug, thiserror::Error)]
 enum HandleError {
@@ -61,18 +77,53 @@ impl Intake {
         Self { store, github, clock, policy: Arc::new(policy) }
     }
 
-    /// Handles what is due; whether there was any.
-    pub async fn step(&self) -> Result<bool, StoreError> {
+    /// Handles what is due.
+    pub async fn step(&self) -> Result<Taken, StoreError> {
         let due = self.store.deliveries_due(self.clock.now(), AT_A_TIME).await?;
-        for delivery in &due {
-            self.handle(delivery).await?;
+        let read = due.iter().map(|it| (it, event::read(&it.receipt.event, &it.receipt.body)));
+        let (idle, rest): (Vec<_>, Vec<_>) =
+            read.partition(|(_, event)| matches!(event, Ok(event) if self.asks_for_nothing(event)));
+        let followed = !rest.is_empty();
+        // As most do: not a transaction, and with it a flush to the disk, for each of them.
+        let ids: Vec<&str> =
+            idle.iter().map(|(delivery, _)| delivery.receipt.id.as_str()).collect();
+        let alone = match ids.is_empty() || self.done_together(&ids).await {
+            true => rest,
+            false => idle.into_iter().chain(rest).collect(),
+        };
+        for (delivery, event) in alone {
+            self.handle(delivery, event).await?;
         }
-        Ok(!due.is_empty())
+        Ok(Taken { deliveries: due.len(), followed })
     }
 
-    async fn handle(&self, delivery: &Delivery) -> Result<(), StoreError> {
+    /// `false` where the database would not have it: then each is on its own, so that none keeps the
+    /// others.
+    async fn done_together(&self, ids: &[&str]) -> bool {
+        let done = self.store.deliveries_done(ids, self.clock.now()).await;
+        if let Err(error) = &done {
+            tracing::warn!(%error, deliveries = ids.len(), "not done together");
+        }
+        done.is_ok()
+    }
+
+    /// Whether nothing follows, whatever GitHub and the database know.
+    fn asks_for_nothing(&self, event: &Event) -> bool {
+        match event {
+            Event::Ignored(_) => true,
+            Event::Labeled { label, .. } => *label != self.policy.label,
+            Event::Commented { body, .. } => command::parse(body).is_none(),
+            _ => false,
+        }
+    }
+
+    async fn handle(
+        &self,
+        delivery: &Delivery,
+        event: Result<Event, event::PayloadError>,
+    ) -> Result<(), StoreError> {
         let id = delivery.receipt.id.as_str();
-        let error = match self.decide_and_keep(delivery).await {
+        let error = match self.decide_and_keep(delivery, event).await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
@@ -104,9 +155,13 @@ impl Intake {
         }
     }
 
-    async fn decide_and_keep(&self, delivery: &Delivery) -> Result<(), HandleError> {
+    async fn decide_and_keep(
+        &self,
+        delivery: &Delivery,
+        event: Result<Event, event::PayloadError>,
+    ) -> Result<(), HandleError> {
         let receipt = &delivery.receipt;
-        let event = event::read(&receipt.event, &receipt.body)?;
+        let event = event?;
         loop {
             let mut change = match self.decide(&event, &receipt.id).await {
                 Ok(change) => change,

@@ -88,6 +88,7 @@ pub async fn serve(
     let runner_options = with_runner.then(|| runner_options(config)).transpose()?;
     let store = open_store(config).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let arrivals = Arc::new(Notify::new());
     let bell = Arc::new(Notify::new());
     let grants: Arc<dyn Grants> = Arc::new(LocalGrants(github.clone()));
 
@@ -100,7 +101,7 @@ pub async fn serve(
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         secrets,
-        receiver: spawn_receiver(Arc::clone(&store), Arc::clone(&bell)),
+        receiver: spawn_receiver(Arc::clone(&store), Arc::clone(&arrivals)),
         bell: Arc::clone(&bell),
         grants: Arc::clone(&grants),
         runner_secret,
@@ -119,6 +120,7 @@ pub async fn serve(
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         github,
+        arrivals,
         bell,
         options: BackstageOptions {
             owner: place_of(address),

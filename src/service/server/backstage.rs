@@ -39,6 +39,9 @@ pub struct Backstage {
     pub intake: Intake,
     pub dispatcher: Dispatcher,
     pub upkeep: Upkeep,
+    /// Rung when deliveries were kept.
+    pub arrivals: Arc<Notify>,
+    /// Rung when something may follow from what was handled.
     pub bell: Arc<Notify>,
     pub options: BackstageOptions,
 }
@@ -49,6 +52,8 @@ const LEAD_EVERY: Duration = Duration::from_secs(3);
 /// How far back missed deliveries are asked for: GitHub keeps them for three days.
 const RECOVER: Duration = Duration::from_secs(2 * 24 * 3600);
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
+/// How long deliveries are let to gather: in a rush many of them are handled by one transaction then.
+const GATHER: Duration = Duration::from_millis(20);
 
 impl Backstage {
     /// Works until told to stop.
@@ -103,8 +108,15 @@ impl Backstage {
     async fn take_in(&self, stop: &Stop) {
         loop {
             match self.intake.step().await {
-                Ok(true) => self.bell.notify_waiters(),
-                Ok(false) => self.nap(stop).await,
+                Ok(taken) if taken.deliveries == 0 => self.nap_until(&self.arrivals, stop).await,
+                Ok(taken) => {
+                    if taken.followed {
+                        self.bell.notify_waiters();
+                    }
+                    if !taken.is_full() {
+                        tokio::time::sleep(GATHER).await;
+                    }
+                }
                 Err(error) => self.stumble("deliveries", &error, stop).await,
             }
         }
@@ -152,9 +164,13 @@ impl Backstage {
     }
 
     async fn nap(&self, stop: &Stop) {
+        self.nap_until(&self.bell, stop).await;
+    }
+
+    async fn nap_until(&self, bell: &Notify, stop: &Stop) {
         let mut stop = stop.clone();
         tokio::select! {
-            () = self.bell.notified() => {}
+            () = bell.notified() => {}
             () = tokio::time::sleep(self.options.look_every) => {}
             () = stop.wait() => {}
         }

@@ -28,13 +28,14 @@ pub struct Receiver(mpsc::Sender<Waiting>);
 type Waiting = (Receipt, oneshot::Sender<Option<Inserted>>);
 
 /// Starts the one writer of deliveries; it ends when nobody can hand in any more.
-pub fn spawn_receiver(store: Arc<dyn ServiceStore>, bell: Arc<Notify>) -> Receiver {
+pub fn spawn_receiver(store: Arc<dyn ServiceStore>, arrivals: Arc<Notify>) -> Receiver {
     let (sender, mut waiting) = mpsc::channel::<Waiting>(WAITING);
     tokio::spawn(async move {
         let mut batch = Vec::with_capacity(BATCH);
         while waiting.recv_many(&mut batch, BATCH).await > 0 {
             keep(&*store, std::mem::take(&mut batch)).await;
-            bell.notify_waiters();
+            // Remembered where nobody listens at the moment.
+            arrivals.notify_one();
         }
     });
     Receiver(sender)
