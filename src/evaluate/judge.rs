@@ -12,7 +12,7 @@ use super::{
     plane::Plane,
     policy,
     protocol::Timing,
-    subject::Subject,
+    subject::{Built, Subject},
     supervision::Trial,
 };
 use crate::kernel::{
@@ -166,21 +166,25 @@ impl Plane {
         self.check_policy(candidate)?;
         let slot = self.slots.acquire().await.map_err(|_| EvaluateError::closed())?;
         let mut subject = Subject::start(self, candidate).await?;
-        let judged = self.judge_loaded(&mut subject, rung, fidelity, findings).await;
-        // A process that held a GPU takes a while to end. Meanwhile another one can compile.
+        let built = subject.compile(&fidelity.cases, fidelity.seeds[0]).await;
+        // While it waits for the GPU, measures and ends, another one can compile.
         drop(slot);
+        let judged = match built {
+            Ok(built) => self.judge_built(&mut subject, built, rung, fidelity, findings).await,
+            Err(stop) => Err(stop),
+        };
         subject.end().await;
         judged
     }
 
-    async fn judge_loaded(
+    async fn judge_built(
         &self,
         subject: &mut Subject<'_>,
+        built: Built,
         rung: usize,
         fidelity: &Fidelity,
         findings: &mut Findings,
     ) -> Result<Judged, Stop> {
-        let built = subject.compile(&fidelity.cases, fidelity.seeds[0]).await?;
         findings.build = built.kernels;
         match self.programs.claim(rung, fidelity, &built.identities) {
             Some(Claim::Measured(known)) => return Ok(Judged::Known(known)),
@@ -188,8 +192,11 @@ impl Plane {
             Some(Claim::Measure(ticket)) => findings.ticket = Some(ticket),
             None => {}
         }
-        subject.measure(fidelity, findings).await?;
-        Ok(Judged::Accepted)
+        let context = self.contexts.acquire().await.map_err(|_| EvaluateError::closed())?;
+        let measured = subject.measure(fidelity, findings).await;
+        // A process that held a GPU takes a while to end.
+        drop(context);
+        measured.map(|()| Judged::Accepted)
     }
 
     /// The static gate; the baseline is what it is.

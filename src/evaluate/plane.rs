@@ -123,7 +123,10 @@ pub struct Plane {
     /// Programs that have been measured.
     pub(super) programs: Programs,
     pub(super) turn: GpuTurn,
+    /// Children that may be imported and compiled at the same time.
     pub(super) slots: Semaphore,
+    /// Children that may hold a context of the device at the same time: memory of the device, and a process.
+    pub(super) contexts: Semaphore,
     /// Whether the baseline itself writes outside of its tensors: then that is no reason to reject.
     pub(super) baseline_strays: AtomicBool,
     /// Who may disturb the device's driver, and when.
@@ -186,7 +189,8 @@ impl Plane {
                 file: Some(config.target.source.display().to_string()),
                 line: Some(error.line),
             })?;
-        let slots = Semaphore::new(config.children.max(1));
+        let children = || Semaphore::new(config.children.max(1));
+        let (slots, contexts) = (children(), children());
         let (doors, deck) = (Semaphore::new(DOORS), Semaphore::new(DECK));
         Ok(Self {
             companion: Companion::default(),
@@ -203,6 +207,7 @@ impl Plane {
             programs: Programs::default(),
             turn: GpuTurn::default(),
             slots,
+            contexts,
             baseline_strays: AtomicBool::new(false),
             driver: Driver::default(),
             doors,
