@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
-use sqlx::{Sqlite, Transaction, query};
+use sqlx::{Sqlite, Transaction, query, sqlite::SqliteRow};
 
-use super::SqliteStore;
+use super::{SqliteStore, packed};
 use crate::store::{
     StoreError,
     service::{
@@ -17,11 +17,12 @@ use crate::store::{
 #[async_trait]
 impl DeliveryStore for SqliteStore {
     async fn receive(&self, receipts: &[Receipt]) -> Result<Vec<Inserted>, StoreError> {
+        let bodies: Vec<_> = receipts.iter().map(|receipt| packed::pack(&receipt.body)).collect();
         let (_turn, mut transaction) = self.writing().await?;
         let written = async {
             let mut answers = Vec::with_capacity(receipts.len());
-            for receipt in receipts {
-                answers.push(insert(&mut transaction, receipt).await?);
+            for (receipt, body) in receipts.iter().zip(bodies) {
+                answers.push(insert(&mut transaction, receipt, body).await?);
             }
             transaction.commit().await?;
             Ok(answers)
@@ -32,7 +33,7 @@ impl DeliveryStore for SqliteStore {
     async fn deliveries_due(&self, now: Millis, at_most: u32) -> Result<Vec<Delivery>, StoreError> {
         let found = query(DELIVERIES_DUE).bind(now).bind(at_most).fetch_all(&self.pool).await;
         found
-            .and_then(|rows| rows.iter().map(rows::delivery).collect())
+            .and_then(|rows| rows.iter().map(delivery).collect())
             .map_err(|error| self.failed(error))
     }
 
@@ -87,9 +88,16 @@ impl DeliveryStore for SqliteStore {
     }
 }
 
+fn delivery(row: &SqliteRow) -> Result<Delivery, sqlx::Error> {
+    let mut delivery = rows::delivery(row)?;
+    delivery.receipt.body = packed::unpack(delivery.receipt.body);
+    Ok(delivery)
+}
+
 async fn insert(
     transaction: &mut Transaction<'_, Sqlite>,
     receipt: &Receipt,
+    body: Vec<u8>,
 ) -> Result<Inserted, sqlx::Error> {
     let new = query(
         "INSERT INTO deliveries (id, event, body, received, due, state) \
@@ -97,7 +105,7 @@ async fn insert(
     )
     .bind(&receipt.id)
     .bind(&receipt.event)
-    .bind(&receipt.body)
+    .bind(body)
     .bind(receipt.received)
     .execute(&mut **transaction)
     .await?;

@@ -9,6 +9,7 @@ mod effects;
 mod jobs;
 mod journal;
 mod lease;
+mod packed;
 
 use sqlx::{Sqlite, Transaction};
 use tokio::sync::MutexGuard;
