@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     fs::File,
     io::Read,
     path::{Path, PathBuf},
@@ -98,6 +98,12 @@ impl Recording {
         })
     }
 
+    fn was_parked(&self) -> bool {
+        let parked =
+            |event: &Event| matches!(event, Event::Ended { outcome: Outcome::Parked { .. } });
+        self.events.iter().any(parked)
+    }
+
     fn source(&self, id: &CandidateId) -> std::sync::Arc<str> {
         let baseline = self.baseline();
         let all = self.added().chain([&baseline]).map(|it| (&it.id, &it.source));
@@ -154,17 +160,26 @@ async fn the_search_finds_again_what_it_found() {
     for (path, recording) in recordings() {
         let mut plan = recording.plan.search.clone();
         plan.limits = Default::default();
+        plan.stop.patience = None;
         let mut search = Search::new(plan, recording.baseline()).unwrap();
         let (mut lab, mut moves) = (Lab::of(&recording), Moves::of(&recording));
-        let world = World {
-            evaluator: &mut lab,
-            generator: &mut moves,
-            journal: &mut Nowhere,
-            clock: &Frozen,
-            observer: &mut |_: &State, _: &Event| {},
-            stop: Stop::never(),
+        // Whoever answered came back later where the run was parked meanwhile.
+        moves.nobody_answers = recording.was_parked();
+        let outcome = loop {
+            let world = World {
+                evaluator: &mut lab,
+                generator: &mut moves,
+                journal: &mut Nowhere,
+                clock: &Frozen,
+                observer: &mut |_: &State, _: &Event| {},
+                stop: Stop::never(),
+            };
+            let outcome = search.run(world).await.unwrap();
+            if !std::mem::take(&mut moves.nobody_answers) {
+                break outcome;
+            }
+            assert!(matches!(outcome, Outcome::Parked { .. }), "{}: {outcome:?}", path.display());
         };
-        let outcome = search.run(world).await.unwrap();
         let same_kind =
             std::mem::discriminant(&outcome) == std::mem::discriminant(&recording.outcome);
         assert!(same_kind, "{}: {outcome:?}", path.display());
@@ -261,6 +276,8 @@ struct Moves {
     recipes: HashMap<Key, Vec<Proposal>>,
     rewrites: HashMap<Key, (Vec<Proposal>, Spend)>,
     tickets: HashMap<Ticket, (Vec<Proposal>, Spend)>,
+    questions: HashSet<Ticket>,
+    nobody_answers: bool,
     next: u64,
 }
 
@@ -294,12 +311,23 @@ impl Moves {
             let proposal = Proposal { parent: parent.clone(), origin, source };
             Some(((parent.clone(), *rung, *kind), (vec![proposal], said.spent)))
         });
-        Self { recipes, rewrites: rewrites.collect(), tickets: HashMap::new(), next: 0 }
+        Self {
+            recipes,
+            rewrites: rewrites.collect(),
+            tickets: HashMap::new(),
+            questions: HashSet::new(),
+            nobody_answers: false,
+            next: 0,
+        }
     }
 }
 
 impl Generator for Moves {
     fn submit(&mut self, request: Request) -> Ticket {
+        self.next += 1;
+        if matches!(request, Request::Rewrite { .. } | Request::Repair { .. }) {
+            self.questions.insert(Ticket(self.next));
+        }
         let none = (Vec::new(), Spend::default());
         let recipes =
             |key: Key| (self.recipes.get(&key).cloned().unwrap_or_default(), Spend::default());
@@ -323,12 +351,14 @@ impl Generator for Moves {
                 (proposals, spent)
             }
         };
-        self.next += 1;
         self.tickets.insert(Ticket(self.next), answer);
         Ticket(self.next)
     }
 
     fn poll(&mut self, ticket: Ticket) -> Answer {
+        if self.nobody_answers && self.questions.contains(&ticket) {
+            return Answer::Awaited;
+        }
         let (proposals, spent) = self.tickets.remove(&ticket).unwrap_or_default();
         Answer::Ready { proposals, spent }
     }

@@ -34,6 +34,7 @@ def recording(database, run):
     # Where it lay on the machine that made it is nobody's business.
     target["source"], target["contract"] = (pathlib.Path(target[name]).name for name in ("source", "contract"))
     plan["command"], plan["folder"] = "", ""
+    plan["model"] = plan["model"] and plan["model"].partition(":")[0]
     return {
         "run": run, "target": target, "plan": plan, "environment": environment, "outcome": outcome,
         "events": events, "exchanges": exchanges,

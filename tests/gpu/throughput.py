@@ -5,7 +5,8 @@
 Ours: `kernelbrain optimize` with a ladder whose rung 0 is the default one, ended when rung 0 is done;
 counted are the distinct programs that were launched, compared by the referee and timed between the first
 debit and the last evaluation of rung 0, as the journal recorded them; a candidate that shares another's
-measurement, being the same program, is not counted. `steps_ms` has the median and the 90th percentile of each step of these
+measurement, being the same program, is not counted. `while_candidates_were_left` counts until the last candidate
+is begun: after it the children run dry, and a compiler at its last, slowest kernel is all there is. `steps_ms` has the median and the 90th percentile of each step of these
 evaluations, those under `turn` while the GPU was held. Fresh processes: for each of a few candidates one
 process that imports, makes the inputs on the GPU and compares, and a second that times candidate,
 eager and torch.compile, the way agents without a fork server do.
@@ -137,6 +138,31 @@ def until_rung_0_is_done(command, database, candidates, limit, log):
     return journal(database), seconds
 
 
+def tally(evaluated, seconds):
+    """What came of evaluations that ended within that many seconds."""
+    accepted, shared, rejected, turn, wall = 0, 0, {}, 0.0, 0.0
+    for _, evaluation in evaluated:
+        turn += evaluation["cost"]["gpu_seconds"]
+        wall += evaluation["cost"]["wall_seconds"]
+        verdict = evaluation["verdict"]
+        if evaluation.get("same_program_as"):
+            shared += 1
+        elif verdict == "accepted":
+            accepted += 1
+        else:
+            rejected[evaluation["gate"]] = rejected.get(evaluation["gate"], 0) + 1
+    return {
+        "candidates_measured": accepted,
+        "candidates_sharing_a_measurement": shared,
+        "candidates_rejected": rejected,
+        "seconds": seconds,
+        "candidates_a_minute": 60 * accepted / seconds,
+        "gpu_turn_seconds": turn,
+        "gpu_turn_share": turn / seconds,
+        "seconds_an_evaluation": wall / len(evaluated),
+    }
+
+
 def ours(arguments, folder):
     config, database, log = folder / "kernelbrain.toml", folder / "runs.db", folder / "log"
     config.write_text(LADDER)
@@ -155,27 +181,11 @@ def ours(arguments, folder):
     begun, evaluated = [at for at, kind, body in events if kind == "debited" and body["rung"] == 0], of_rung_0(events)
     if len(evaluated) < 2:
         sys.exit("nothing was measured:\n" + "\n".join(text.splitlines()[-20:]))
-    accepted, shared, rejected, turn, wall = 0, 0, {}, 0.0, 0.0
-    for _, evaluation in evaluated:
-        turn += evaluation["cost"]["gpu_seconds"]
-        wall += evaluation["cost"]["wall_seconds"]
-        verdict = evaluation["verdict"]
-        if evaluation.get("same_program_as"):
-            shared += 1
-        elif verdict == "accepted":
-            accepted += 1
-        else:
-            rejected[evaluation["gate"]] = rejected.get(evaluation["gate"], 0) + 1
-    seconds = (instant(evaluated[-1][0]) - instant(min(begun))).total_seconds()
+    start, last_begun = instant(min(begun)), instant(max(begun))
+    supplied = [(at, evaluation) for at, evaluation in evaluated if instant(at) <= last_begun]
     return {
-        "candidates_measured": accepted,
-        "candidates_sharing_a_measurement": shared,
-        "candidates_rejected": rejected,
-        "seconds": seconds,
-        "candidates_a_minute": 60 * accepted / seconds,
-        "gpu_turn_seconds": turn,
-        "gpu_turn_share": turn / seconds,
-        "seconds_an_evaluation": wall / len(evaluated),
+        **tally(evaluated, (instant(evaluated[-1][0]) - start).total_seconds()),
+        "while_candidates_were_left": tally(supplied, (last_begun - start).total_seconds()),
         "whole_run_seconds": whole,
         "steps_ms": steps(text),
         "within_ms": within(text),
