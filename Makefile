@@ -70,7 +70,7 @@ app-demo: setup build
 test: setup test-harness test-rust
 
 test-harness:
-	cd tests/harness && "$(PYTHON)" -B -m unittest -q
+	cd tests/harness && ls test_*.py | sed 's/\.py$$//' | xargs -P $(JOBS) -n 2 "$(PYTHON)" -B -m unittest -q
 
 test-rust: test-postgres
 	KERNELBRAIN_PYTHON="$(PYTHON)" KERNELBRAIN_TEST_PACKAGES="$(PG_PACKAGES)" cargo test --quiet
