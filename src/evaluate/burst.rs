@@ -308,6 +308,11 @@ impl Burst {
     pub(super) fn median_us(&self) -> Option<f64> {
         median(&self.device_us)
     }
+
+    /// The quickest of the calls, microseconds.
+    pub(super) fn quickest_us(&self) -> Option<f64> {
+        self.device_us.iter().copied().min_by(f64::total_cmp)
+    }
 }
 
 fn micros(duration: Duration) -> f64 {

@@ -176,7 +176,7 @@ impl<'p> Subject<'p> {
                 candidate: &self.id,
                 case,
                 seed,
-                latency_us: measured.latency_us,
+                latency_us: measured.median_us,
                 timing: fidelity.timing,
             })
             .await?;

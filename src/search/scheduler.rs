@@ -18,6 +18,9 @@ pub struct RungView<'a> {
     pub waiting: &'a BTreeSet<Place>,
     /// Promoted already, the best first.
     pub promoted: &'a [Place],
+    /// Log ratio of the best of both, each by the last word on it: one that a gate rejected on a
+    /// higher rung does not count, and one that was measured slower there counts as that.
+    pub best: Option<f64>,
     /// Nothing else is on its way to this rung.
     pub drained: bool,
 }
@@ -45,6 +48,10 @@ pub trait Scheduler: fmt::Debug + Send + Sync {
 ///
 /// While more is to come the quota is rounded down; once the rung is drained, up. Rejected
 /// candidates count as results: with a third kept, 20 give 7 give 3, as in the paper's funnel.
+///
+/// Whoever is far behind the best stays where it is, whatever the quota: where one candidate is
+/// three times as fast as the baseline, those that are as fast as it are not worth a closer look. It
+/// may still go on, should the best come to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RankPromotion {
@@ -54,11 +61,16 @@ pub struct RankPromotion {
     /// How much slower than the baseline a candidate may measure, as a fraction, and still
     /// compete: noise on a low rung must not end a candidate that is as fast.
     pub margin: f64,
+    /// How much slower than the best on its rung a candidate may measure, as a fraction, and still
+    /// go on; `None`: however much. More than a measurement on a low rung is off.
+    // A plan of before there was one has none.
+    #[serde(default)]
+    pub reach: Option<f64>,
 }
 
 impl Default for RankPromotion {
     fn default() -> Self {
-        Self { min_results: 3, margin: 0.02 }
+        Self { min_results: 3, margin: 0.02, reach: None }
     }
 }
 
@@ -75,6 +87,11 @@ impl RankPromotion {
             (share + ROUNDING).floor() as usize
         }
     }
+
+    fn is_within_reach(&self, view: &RungView<'_>, place: Place) -> bool {
+        let behind = view.best.map_or(0.0, |best| best - place.log_ratio);
+        self.reach.is_none_or(|reach| behind <= reach.ln_1p())
+    }
 }
 
 impl Scheduler for RankPromotion {
@@ -84,7 +101,7 @@ impl Scheduler for RankPromotion {
             .iter()
             .enumerate()
             .map(|(ahead, place)| (ahead + view.promoted.partition_point(|p| p < place), *place))
-            .take_while(|(rank, _)| *rank < quota)
+            .take_while(|(rank, place)| *rank < quota && self.is_within_reach(view, *place))
             .map(|(rank, place)| Promotion {
                 place,
                 reason: format!(

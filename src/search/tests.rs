@@ -177,6 +177,11 @@ mod scheduler {
             results: waiting.len() + promoted.len() + rejected,
             waiting: &waiting,
             promoted: &promoted,
+            best: promoted
+                .iter()
+                .chain(&waiting)
+                .map(|place| place.log_ratio)
+                .max_by(f64::total_cmp),
             drained,
         };
         scheduler.promotions(&view).iter().map(|promotion| promotion.place.number).collect()
@@ -227,6 +232,16 @@ mod scheduler {
         assert!(rank.hopeless(nothing).is_some_and(|reason| reason.contains("no case")));
         assert_eq!(FullEvaluation.hopeless(place(0.1, 0)), None);
         assert!(FullEvaluation.hopeless(nothing).is_some());
+    }
+
+    #[test]
+    fn whoever_is_far_behind_the_best_stays_though_there_is_room() {
+        let rank = RankPromotion { reach: Some(0.1), ..RankPromotion::default() };
+        // Nine results, three may go on.
+        assert_eq!(goes_on(&rank, &[3.0, 2.8, 1.2], &[], 6, true), [0, 1]);
+        assert_eq!(goes_on(&rank, &[2.8, 1.2], &[3.0], 6, true), [0], "behind one that went on");
+        assert_eq!(goes_on(&rank, &[1.2, 1.1], &[3.0], 6, true), [0_usize; 0]);
+        assert_eq!(goes_on(&rank, &[1.2, 1.1], &[], 7, true), [0, 1]);
     }
 
     #[test]

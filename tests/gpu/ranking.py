@@ -3,7 +3,9 @@
     python3 tests/gpu/ranking.py BINARY BENCHMARKS --candidates 60 --out ranking.json
 
 For each operator two runs with the same first candidates, without profiles: one evaluates every candidate on
-the lowest and on the highest rung (`--full-evaluation`), one promotes over the default ladder. From the journals:
+the lowest and on the highest rung (`--full-evaluation`), one promotes over the default ladder. Both are ended when
+their search is over and the verification begins. `--everything FILE` takes the first run from an earlier result,
+to look at another ladder. From the journals:
 
 - Kendall's tau between the order on rung 0 and the order at full fidelity. Pairs whose latencies at full
   fidelity differ by less than `--tie` have no order that a measurement could find, and are left out;
@@ -17,10 +19,12 @@ import itertools
 import json
 import math
 import pathlib
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 # As in the default ladder, but for what goes on.
 RUNG_0 = """
@@ -50,13 +54,40 @@ def run(arguments, name, folder, ladder, *options):
         "--max-candidates", arguments.candidates, "--db", folder / "runs.db", "--out", folder / "out", "--plain",
         "--no-profile", "--no-calibrate", *options,
     ]
-    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace")
+    with open(folder / "log", "w") as log:
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=log)
+        stopped = end_with_the_search(process, folder / "runs.db")
+    text = (folder / "log").read_text(errors="replace")
     if arguments.logs:
-        (arguments.logs / f"{name}-{folder.name}.log").write_text(ran.stderr)
-    if ran.returncode:
-        sys.exit("\n".join(ran.stderr.splitlines()[-20:]))
-    rows = sqlite3.connect(folder / "runs.db").execute("SELECT kind, body FROM events ORDER BY seq").fetchall()
+        (arguments.logs / f"{name}-{folder.name}.log").write_text(text)
+    if process.returncode and not stopped:
+        sys.exit("\n".join(text.splitlines()[-20:]))
+    return journal(folder / "runs.db")
+
+
+def journal(database):
+    rows = sqlite3.connect(database).execute("SELECT kind, body FROM events ORDER BY seq").fetchall()
     return [(kind, json.loads(body)) for kind, body in rows]
+
+
+def end_with_the_search(process, database):
+    """Waits for the process, and interrupts it when a verification begins; whether it was interrupted. A verification
+    is debited on the rung past the top one, whose number is seen from the baseline's."""
+    while process.poll() is None:
+        time.sleep(0.5)
+        try:
+            debits = [body for kind, body in journal(database) if kind == "debited"]
+        except sqlite3.Error:
+            continue
+        if debits and any(body["rung"] > debits[0]["rung"] for body in debits):
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+            return True
+    return False
 
 
 def latencies(evaluation):
@@ -96,15 +127,26 @@ def kendall(pairs, tie):
     return {"tau": (agree - disagree) / counted if counted else None, "pairs": counted, "tied_pairs": tied}
 
 
-def examine(arguments, name, folder):
+def measure_everything(arguments, name, folder):
+    """Rung 0 and full fidelity of every candidate, GPU seconds of each rung and the baseline's latencies."""
     ladder = RUNG_0.format(cases=arguments.rung_0_cases, keep=1.0) + TOP
-    everything = run(arguments, name, folder / "all", ladder, "--full-evaluation")
-    measured, seconds, baseline = evaluations(everything)
-    both = {candidate: rungs for candidate, rungs in measured.items() if 0 in rungs and 1 in rungs}
-    full = {candidate: geometric_mean(rungs[1]) for candidate, rungs in both.items()}
-    by_first_case = [(next(iter(rungs[0].values())), full[candidate]) for candidate, rungs in both.items()]
-    by_rung_0 = [(geometric_mean(rungs[0]), full[candidate]) for candidate, rungs in both.items()]
-    first_case = [(next(iter(rungs[0].values())), next(iter(rungs[1].values()))) for rungs in both.values()]
+    measured, seconds, baseline = evaluations(run(arguments, name, folder / "all", ladder, "--full-evaluation"))
+    both = {candidate: {"0": rungs[0], "1": rungs[1]} for candidate, rungs in measured.items() if {0, 1} <= rungs.keys()}
+    return both, {str(rung): spent for rung, spent in seconds.items()}, baseline
+
+
+def examine(arguments, name, folder, earlier):
+    if earlier:
+        both, seconds, baseline = earlier["latencies_us"], earlier["gpu_seconds"]["everything"], earlier["baseline_us"]
+    else:
+        both, seconds, baseline = measure_everything(arguments, name, folder)
+    full = {candidate: geometric_mean(rungs["1"]) for candidate, rungs in both.items()}
+    by_rung_0 = [(geometric_mean(rungs["0"]), full[candidate]) for candidate, rungs in both.items()]
+    by_first_case = [(next(iter(rungs["0"].values())), full[candidate]) for candidate, rungs in both.items()]
+    its_cases = [
+        (geometric_mean({case: rungs["1"][case] for case in rungs["0"]}), full[candidate]) for candidate, rungs in both.items()
+    ]
+    first_case = [(next(iter(rungs["0"].values())), next(iter(rungs["1"].values()))) for rungs in both.values()]
     of_ladder, ladder_seconds, _ = evaluations(run(arguments, name, folder / "ladder", ""))
     survivors = {candidate: geometric_mean(rungs[2]) for candidate, rungs in of_ladder.items() if 2 in rungs}
     winner = min(survivors, key=survivors.get, default=None)
@@ -114,13 +156,16 @@ def examine(arguments, name, folder):
     return {
         "candidates": len(both),
         "rung_0": kendall(by_rung_0, arguments.tie),
+        "cases_of_rung_0_at_full_fidelity": kendall(its_cases, arguments.tie),
         "first_case_against_all": kendall(by_first_case, arguments.tie),
         "first_case_against_itself": kendall(first_case, arguments.tie),
         "winner": winner,
         "winner_over_best": found / best if found else None,
         "best_over_baseline": geometric_mean(baseline) / best,
-        "gpu_seconds": {"everything": seconds, "ladder": ladder_seconds, "share": spent / seconds[1]},
-        "latencies_us": {candidate: rungs for candidate, rungs in both.items()},
+        "evaluated": {rung: sum(rung in rungs for rungs in of_ladder.values()) for rung in ladder_seconds},
+        "gpu_seconds": {"everything": seconds, "ladder": ladder_seconds, "share": spent / seconds["1"]},
+        "baseline_us": baseline,
+        "latencies_us": both,
         "ladder_latencies_us": of_ladder,
     }
 
@@ -133,17 +178,19 @@ def main():
     parser.add_argument("--candidates", type=int, default=60)
     parser.add_argument("--budget", default="10m")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--rung-0-cases", default="{ spread = 4 }", help="the `cases` of rung 0, as in a configuration")
+    parser.add_argument("--rung-0-cases", default="{ spread = 6 }", help="the `cases` of rung 0, as in a configuration")
     parser.add_argument("--tie", type=float, default=0.01)
+    parser.add_argument("--everything", type=pathlib.Path, help="an earlier result that measured everything")
     parser.add_argument("--logs", type=pathlib.Path, help="a folder for what kernelbrain logged (KERNELBRAIN_LOG)")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
     names = arguments.only or sorted(path.parent.name for path in arguments.benchmarks.glob("*/input_kernel.py"))
+    earlier = json.loads(arguments.everything.read_text())["operators"] if arguments.everything else {}
     result = {"command": " ".join(sys.argv), "tie": arguments.tie, "operators": {}}
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            result["operators"][name] = examine(arguments, name, pathlib.Path(folder))
-        shown = {key: value for key, value in result["operators"][name].items() if not key.endswith("latencies_us")}
+            result["operators"][name] = examine(arguments, name, pathlib.Path(folder), earlier.get(name))
+        shown = {key: value for key, value in result["operators"][name].items() if not key.endswith("_us")}
         print(name, json.dumps(shown))
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -1,6 +1,6 @@
 //! Coarse to fine: few go up, and the best are among them.
 
-use kernelbrain::search::{Event, SchedulerChoice, Standing};
+use kernelbrain::search::{Event, Outcome, RankPromotion, SchedulerChoice, Standing};
 
 use crate::run::{Ran, Run};
 
@@ -58,6 +58,11 @@ async fn promotions_go_before_new_candidates() {
     assert!(promoted < 6, "rung 1 is entered long before rung 0 is through, not at {promoted}");
 }
 
+fn within_reach(reach: f64) -> SchedulerChoice {
+    let rank = RankPromotion { reach: Some(reach), ..RankPromotion::default() };
+    SchedulerChoice::RankPromotion(rank)
+}
+
 /// Regret: how far the winner is from the best there was, in percent.
 fn regret(ran: &Ran) -> f64 {
     let nature = &ran.lab.nature;
@@ -86,6 +91,49 @@ async fn a_ladder_finds_what_full_evaluation_finds_for_a_fraction_of_the_time() 
         ladder_seconds < 0.55 * full_seconds,
         "{ladder_seconds:.0} GPU seconds against {full_seconds:.0}"
     );
+}
+
+#[tokio::test]
+async fn whoever_is_out_of_the_best_ones_reach_costs_nothing_more() {
+    let (mut hits, mut near_seconds, mut far_seconds, mut near, mut far) = (0, 0.0, 0.0, 0, 0);
+    for seed in 0..20 {
+        let run = || {
+            Run::new(80, 0, 6, 4).with(|run| {
+                run.lab.nature.seed = seed;
+                run.lab.nature.noise = vec![0.02, 0.01, 0.005];
+            })
+        };
+        let within = |run: &mut Run| run.plan.scheduler = within_reach(0.1);
+        let (narrow, wide) = (run().with(within).go().await, run().go().await);
+        hits += usize::from(regret(&narrow) < 2.0);
+        near_seconds += narrow.state.spend().gpu_seconds;
+        far_seconds += wide.state.spend().gpu_seconds;
+        near += narrow.funnel()[1].0;
+        far += wide.funnel()[1].0;
+    }
+    assert!(hits >= 19, "the best is found in {hits} of 20 worlds");
+    assert!(near * 3 < far * 2, "{near} were looked at more closely, of {far} otherwise");
+    assert!(near_seconds < 0.8 * far_seconds, "{near_seconds:.0} s of {far_seconds:.0} s");
+}
+
+#[tokio::test]
+async fn a_best_one_that_comes_to_nothing_holds_nobody_back() {
+    let mut found = 0;
+    for seed in 0..20 {
+        let run = || {
+            Run::new(12, 0, 3, 2).with(|run| {
+                run.lab.nature.gain = (0.2, 2.0);
+                run.lab.nature.rejected = vec![0.0, 0.8, 0.0];
+                run.lab.nature.seed = seed;
+            })
+        };
+        let narrow = run().with(|run| run.plan.scheduler = within_reach(0.1)).go().await;
+        let wide = run().go().await;
+        let improved = |ran: &Ran| matches!(ran.outcome(), Outcome::Improved { .. });
+        assert_eq!(improved(&narrow), improved(&wide), "world {seed}: {}", narrow.reason());
+        found += usize::from(improved(&narrow));
+    }
+    assert!(found > 10, "{found} worlds had one that was accepted");
 }
 
 #[tokio::test]

@@ -353,7 +353,19 @@ impl State {
             results: state.results,
             waiting: &state.waiting,
             promoted: &state.promoted,
+            best: self.best_on(state),
             drained,
         }
+    }
+
+    /// Log ratio of the best on a rung, each by its last measurement.
+    fn best_on(&self, rung: &RungState) -> Option<f64> {
+        let waiting = rung.waiting.first().map(|place| place.log_ratio);
+        let promoted = rung.promoted.iter().filter_map(|place| {
+            let record = &self.records[place.number];
+            let (_, last) = record.place.filter(|_| record.rejection().is_none())?;
+            Some(last.log_ratio.min(place.log_ratio))
+        });
+        promoted.chain(waiting).max_by(f64::total_cmp)
     }
 }
