@@ -10,6 +10,7 @@ use super::{
     race::{Entrant, Opponents, Times, race},
     statistics::median,
     subject::Subject,
+    tuning::Tuning,
     verify::VerifyPlan,
 };
 use crate::kernel::{Candidate, Ratio, Verdict};
@@ -76,7 +77,7 @@ impl Plane {
         raced: &mut Vec<Times>,
         notes: &mut Vec<String>,
     ) -> Result<(), Stop> {
-        let mut subject = Subject::start(self, candidate).await?;
+        let mut subject = Subject::start(self, candidate, Tuning::Usual).await?;
         let result = async {
             let cases: Vec<usize> = (0..self.contract.cases.len()).collect();
             subject.compile(&cases, plan.seeds[0]).await?;

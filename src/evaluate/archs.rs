@@ -9,6 +9,7 @@ use super::{
     plane::{Device, Plane},
     protocol::Compiled,
     subject::Subject,
+    tuning::Tuning,
 };
 use crate::kernel::{Arch, Candidate, Rejection};
 
@@ -46,7 +47,7 @@ impl Plane {
         candidate: &Candidate,
         archs: &[Arch],
     ) -> Result<Vec<String>, Stop> {
-        let mut subject = Subject::start(self, candidate).await?;
+        let mut subject = Subject::start(self, candidate, Tuning::Brief).await?;
         let result = async {
             let mut notes = Vec::new();
             for &arch in archs {
@@ -70,8 +71,12 @@ impl Subject<'_> {
     async fn compile_for(&mut self, case: usize, arch: Arch) -> Result<Option<String>, Stop> {
         let plane = self.plane();
         let layout = plane.layout(case, 0).await?;
-        let request =
-            json!({"inputs": layout, "call": self.call, "capability": [arch.major, arch.minor]});
+        let request = json!({
+            "inputs": layout,
+            "call": self.call,
+            "capability": [arch.major, arch.minor],
+            "properties": plane.properties,
+        });
         match self.child.compile(request, plane.config.limits.compile).await {
             Ok(Compiled { skipped, .. }) => Ok(skipped),
             Err(error) => Err(match self.blame(Stage::Compile, error).await {

@@ -9,6 +9,7 @@ use super::{
     plane::Plane,
     protocol::Ran,
     subject::Subject,
+    tuning::Tuning,
     watch::WatchGuard,
 };
 use crate::kernel::{Candidate, CandidateId};
@@ -56,7 +57,11 @@ impl Plane {
             Some(Resting { child, watch, compiled, called }) => {
                 (Subject::of(self, child, watch, &baseline), compiled, called)
             }
-            None => (note(Subject::start(self, &baseline).await)?, Vec::new(), Vec::new()),
+            None => (
+                note(Subject::start(self, &baseline, Tuning::Usual).await)?,
+                Vec::new(),
+                Vec::new(),
+            ),
         };
         let new: Vec<usize> =
             cases.iter().copied().filter(|case| !compiled.contains(case)).collect();

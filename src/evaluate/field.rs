@@ -7,6 +7,7 @@ use super::{
     race::{Entrant, Opponents, Times, race},
     statistics::median,
     subject::Subject,
+    tuning::Tuning,
     verify::VerifyPlan,
 };
 use crate::kernel::{Candidate, Gate};
@@ -27,8 +28,8 @@ impl<'p> Field<'p> {
         baseline: &Candidate,
         plan: &VerifyPlan,
     ) -> Result<Self, Stop> {
-        let challenger = Subject::start(plane, candidate).await?;
-        let baseline = match Subject::start(plane, baseline).await {
+        let challenger = Subject::start(plane, candidate, Tuning::Usual).await?;
+        let baseline = match Subject::start(plane, baseline, Tuning::Usual).await {
             Ok(baseline) => baseline,
             Err(stop) => {
                 challenger.end().await;
@@ -37,7 +38,7 @@ impl<'p> Field<'p> {
         };
         let incumbent = match &plan.incumbent {
             // It was the best, so that it starts; where it does not, the race goes on without it.
-            Some(incumbent) => Subject::start(plane, incumbent).await.ok(),
+            Some(incumbent) => Subject::start(plane, incumbent, Tuning::Usual).await.ok(),
             None => None,
         };
         Ok(Self { plane, challenger, baseline, incumbent })

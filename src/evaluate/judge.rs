@@ -14,6 +14,7 @@ use super::{
     protocol::Timing,
     subject::{Built, Subject},
     supervision::Trial,
+    tuning::Tuning,
 };
 use crate::kernel::{
     BuildFacts, Candidate, CaseMeasurement, Cost, Evaluation, Observed, Rejection, Verdict,
@@ -165,7 +166,10 @@ impl Plane {
     ) -> Result<Judged, Stop> {
         self.check_policy(candidate)?;
         let slot = self.slots.acquire().await.map_err(|_| EvaluateError::closed())?;
-        let mut subject = Subject::start(self, candidate).await?;
+        // The baseline is the yardstick.
+        let lasting = fidelity.observe || candidate.parent.is_none();
+        let tuning = if lasting { Tuning::Usual } else { Tuning::Brief };
+        let mut subject = Subject::start(self, candidate, tuning).await?;
         let built = subject.compile(&fidelity.cases, fidelity.seeds[0]).await;
         // While it waits for the GPU, measures and ends, another one can compile.
         drop(slot);

@@ -47,6 +47,7 @@ mod statistics;
 mod steps;
 mod subject;
 mod supervision;
+mod tuning;
 mod turn;
 mod verify;
 mod watch;

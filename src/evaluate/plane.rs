@@ -146,6 +146,8 @@ pub struct Plane {
     /// Why nothing is known of that, where it is so.
     unmonitored: Option<String>,
     l2_bytes: Option<u64>,
+    /// What torch says of the device; `None` on the cpu.
+    pub(super) properties: Option<Value>,
     /// What the baseline's process was seen to do.
     pub(super) habits: Habits,
     /// What a child needs to call on a case: known after its first use.
@@ -197,6 +199,7 @@ impl Plane {
             monitor,
             unmonitored,
             l2_bytes: opened.l2_bytes,
+            properties: opened.properties,
             contract: opened.contract,
             device_name: opened.device_name,
             versions: opened.versions,

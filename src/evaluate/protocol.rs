@@ -14,6 +14,9 @@ pub(crate) struct Opened {
     /// Bytes of the device's L2 cache, where it has one and tells.
     #[serde(default)]
     pub(crate) l2_bytes: Option<u64>,
+    /// What torch says of the device, for candidates that ask while they are compiled without it.
+    #[serde(default)]
+    pub(crate) properties: Option<Value>,
     #[serde(flatten)]
     pub(crate) versions: Versions,
 }

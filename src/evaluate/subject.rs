@@ -18,6 +18,7 @@ use super::{
     plane::{Device, Plane},
     protocol::{Compared, Compiled, Observed, Ran, Returned},
     steps::Steps,
+    tuning::Tuning,
     watch::WatchGuard,
 };
 use crate::kernel::{BuildFacts, Candidate, CandidateId, Gate, Rejection};
@@ -67,7 +68,7 @@ pub(super) struct FirstCall {
 }
 
 /// Asks a child to import the candidate whose source is at `path`.
-pub(super) fn load_request(plane: &Plane, path: &Path) -> Value {
+pub(super) fn load_request(plane: &Plane, path: &Path, tuning: Tuning) -> Value {
     let target = &plane.config.target;
     let package = target.package.as_ref();
     let entries = match &target.entry.function {
@@ -82,6 +83,7 @@ pub(super) fn load_request(plane: &Plane, path: &Path) -> Value {
         "origin": package.map(|_| &target.source),
         "entry_module": target.entry.module,
         "entries": entries,
+        "tuning": tuning.name(),
     })
 }
 
@@ -108,7 +110,11 @@ impl<'p> Subject<'p> {
     }
 
     /// Forks a child and imports the candidate there.
-    pub(super) async fn start(plane: &'p Plane, candidate: &Candidate) -> Result<Self, Stop> {
+    pub(super) async fn start(
+        plane: &'p Plane,
+        candidate: &Candidate,
+        tuning: Tuning,
+    ) -> Result<Self, Stop> {
         let (steps, begun) = (Steps::default(), Instant::now());
         let child = plane.fork().await?;
         steps.note("fork", begun);
@@ -118,7 +124,7 @@ impl<'p> Subject<'p> {
         let watch = plane.watch.over(child.pid(), child.scratch(), plane.config.quota);
         let mut subject = Self::of(plane, child, watch, candidate);
         subject.steps = steps;
-        let request = load_request(plane, &path);
+        let request = load_request(plane, &path, tuning);
         let begun = Instant::now();
         let loaded = subject.child.load(request, plane.config.limits.import).await;
         subject.steps.note("load", begun);
@@ -186,7 +192,12 @@ impl<'p> Subject<'p> {
         let mut built = Built::default();
         for &case in cases {
             let layout = self.plane.layout(case, seed).await?;
-            let request = json!({"inputs": layout, "call": self.call, "capability": capability});
+            let request = json!({
+                "inputs": layout,
+                "call": self.call,
+                "capability": capability,
+                "properties": self.plane.properties,
+            });
             let mut limit = self.plane.config.limits.compile;
             if !self.baseline {
                 limit = self.plane.standards.compile_limit(limit);
@@ -198,6 +209,9 @@ impl<'p> Subject<'p> {
                     self.first_calls.entry(case).or_default().compile = started.elapsed();
                     if self.baseline {
                         self.plane.standards.set_compile(started.elapsed());
+                    }
+                    if let Some(why) = &compiled.skipped {
+                        tracing::debug!(candidate = %self.id, case, why, "not all compiled");
                     }
                     built.add(compiled);
                 }

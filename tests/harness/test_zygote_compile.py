@@ -181,6 +181,29 @@ class Compiling(unittest.TestCase):
         compiled = self.compile(MOVE, tensor("float32", 64, 64))
         self.assertEqual([facts["kernel"] for facts in compiled["kernels"]], ["move"])
 
+    def test_a_candidate_is_told_what_the_device_is_like(self):
+        count = "torch.cuda.get_device_properties(x.device).multi_processor_count"
+        persistent = ROWS.replace("row_sums[(x.shape[0],)]", f"row_sums[(min(x.shape[0], {count}),)]")
+        self.assertNotEqual(persistent, ROWS)
+        child = host.candidate(persistent)
+        self.addCleanup(child.close)
+
+        def compiled(processors):
+            properties = {"name": "NVIDIA H200", "multi_processor_count": processors, "warp_size": 32}
+            x = inputs(tensor("bfloat16", 64, 5000))
+            return child.ask("compile", inputs=x, call=NATIVE, capability=HOPPER, properties=properties)
+
+        many, few, as_many = compiled(132), compiled(24), compiled(100)
+        self.assertIsNone(many["skipped"])
+        self.assertEqual([facts["kernel"] for facts in many["kernels"]], ["row_sums"])
+        self.assertNotEqual(many["identity"], few["identity"])
+        self.assertEqual(many["identity"], as_many["identity"])
+
+    def test_tuning_briefly_is_not_held_against_the_candidate(self):
+        child = host.fork()
+        self.addCleanup(child.close)
+        self.assertEqual(child.load(PRODUCT, tuning="brief")["observed"], [])
+
     def test_alignment_is_that_of_the_real_tensor(self):
         aligned, askew = tensor("float32", 64, 4096), tensor("float32", 64, 4096, offset=4)
         binaries = []

@@ -160,7 +160,7 @@ class ChildLine:
     def load(self, source, **fields):
         path = self.scratch / "candidate.py"
         path.write_text(textwrap.dedent(source))
-        request = {"module": None, "sys_path": [], "origin": None, "entry_module": None, "entries": ["kernel_function"]}
+        request = {"module": None, "sys_path": [], "origin": None, "entry_module": None, "entries": ["kernel_function"], "tuning": "brief"}
         return self.ask("load", device=self.host.device, path=str(path), **{**request, **fields})
 
     def close(self):

@@ -11,6 +11,7 @@ from .blame import failure
 from .bursts import BurstCaller
 from .launches import take_first_configurations
 from .loading import load
+from .tuning import tune_briefly
 from .wire import Failure
 from .wire import serve as serve_wire
 from .witness import Witness
@@ -33,6 +34,8 @@ class Child:
         self._device = request["device"]
         if knobs.runtime.interpret:
             take_first_configurations(self._notes.append)
+        elif request.get("tuning") == "brief":
+            tune_briefly()
         self._witness = Witness(request["path"])
         self._candidate = load(request)
         self._binder = Binder(self._candidate)
@@ -47,7 +50,7 @@ class Child:
 
         def compile_candidate():
             return compiling.compile_offline(
-                self._candidate, request["inputs"], request["call"], self._device, capability
+                self._candidate, request["inputs"], request["call"], self._device, capability, request.get("properties")
             )
 
         # Apart, since the call on fake tensors may leave some in what the candidate keeps for later. The

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import tempfile
+import types
 
 import torch
 import torch._subclasses.fake_tensor as fake_tensor
@@ -49,7 +50,8 @@ class _OfflineDriver:
 
     launcher_cls = nvidia.CudaLauncher
 
-    def __init__(self, device, capability):
+    def __init__(self, device, capability, properties):
+        self._properties = properties
         self._index = torch.device(device).index or 0
         self._arch = capability[0] * 10 + capability[1]
         self.utils = self
@@ -73,7 +75,9 @@ class _OfflineDriver:
         return nvidia.ty_to_cpp(ty)
 
     def get_device_properties(self, _device):
-        return {"max_shared_mem": self.shared_bytes()}
+        known = self._properties
+        counts = {"multiprocessor_count": known.multi_processor_count, "warpSize": known.warp_size} if known else {}
+        return {"max_shared_mem": self.shared_bytes(), **counts}
 
     def shared_bytes(self):
         return _SHARED_BYTES.get(self._arch, 1 << 30)
@@ -104,14 +108,15 @@ def prepare(capability):
                 os.environ["TRITON_CACHE_DIR"] = before
 
 
-def compile_offline(candidate, inputs, call, device, capability):
+def compile_offline(candidate, inputs, call, device, capability, properties):
     """{"kernels": [{kernel, registers, spills, shared_bytes}], "skipped": None or why something was not compiled,
     "identity": of the program in this case, None where not all of it was seen,
     "binaries": [[kernel, path, bytes of shared memory]]}."""
     capability = capability or torch.cuda.get_device_capability(device)
-    offline, compiled, launches, skipped = _OfflineDriver(device, capability), {}, [], []
+    known = _properties(properties, capability)
+    offline, compiled, launches, skipped = _OfflineDriver(device, capability, known), {}, [], []
     try:
-        with _nothing_launched(offline, compiled, launches), _FakeTensorMode(allow_non_fake_inputs=True):
+        with _nothing_launched(offline, compiled, launches, known), _FakeTensorMode(allow_non_fake_inputs=True):
             function, _, _ = Binder(candidate).bind(inputs, lambda description: _fake(description, device), device)
             function()
     except _REFUSED as error:
@@ -121,8 +126,8 @@ def compile_offline(candidate, inputs, call, device, capability):
     if call["grads"]:
         skipped.append("kernels of the backward pass are compiled when they are first launched")
     kernels = list(compiled.values())
-    known = launches and None not in launches and not skipped
-    program = identity.digest([offline.get_current_target().arch, _host(candidate), launches]) if known else None
+    seen = launches and None not in launches and not skipped
+    program = identity.digest([offline.get_current_target().arch, _host(candidate), launches]) if seen else None
     skipped += _build_launchers(kernels)
     return {
         "kernels": [_facts(kernel) for kernel in kernels],
@@ -130,6 +135,14 @@ def compile_offline(candidate, inputs, call, device, capability):
         "identity": program,
         "binaries": [[kernel.name, _binary(kernel), kernel.metadata.shared] for kernel in kernels],
     }
+
+
+def _properties(properties, capability):
+    """What torch says of the device, without asking it: many a kernel makes a program for each multiprocessor."""
+    if properties is None:
+        return None
+    major, minor = capability
+    return types.SimpleNamespace(**{**properties, "major": major, "minor": minor})
 
 
 def _host(candidate):
@@ -147,7 +160,7 @@ def _fake(description, device):
 
 
 @contextlib.contextmanager
-def _nothing_launched(offline, compiled, launches):
+def _nothing_launched(offline, compiled, launches, properties):
     """While it is entered, a launch compiles only; `compiled` gets each kernel by its hash, `launches` what
     tells each launch from others, or None."""
 
@@ -185,6 +198,8 @@ def _nothing_launched(offline, compiled, launches):
         (torch.cuda, "_exchange_device", lambda _device: index),
         (torch.cuda, "_maybe_exchange_device", lambda _device: index),
     ]
+    if properties is not None:
+        changes.append((torch.cuda, "get_device_properties", lambda _device=None: properties))
     before = active_driver._active
     active_driver.set_active(offline)
     try:

@@ -108,6 +108,7 @@ class Referee:
             return facts
         properties = torch.cuda.get_device_properties(self._contract.device)
         facts["l2_bytes"] = getattr(properties, "L2_cache_size", None)
+        facts["properties"] = _plain(properties)
         driver = _read("/sys/module/nvidia/version").strip()
         return {**facts, "driver": driver} if driver else facts
 
@@ -356,6 +357,12 @@ def _free_bytes(device):
         return torch.cuda.mem_get_info(device)[0]
     available = re.search(r"MemAvailable:\s+(\d+) kB", _read("/proc/meminfo"))
     return int(available.group(1)) * 1024 if available else 1 << 30
+
+
+def _plain(properties):
+    """The numbers and words among a device's properties, by name."""
+    values = {name: getattr(properties, name) for name in dir(properties) if not name.startswith("_")}
+    return {name: value for name, value in values.items() if isinstance(value, (bool, int, str))}
 
 
 def _device_name(device):

@@ -32,6 +32,7 @@ use crate::{
         spawn::inherited,
         steps::Steps,
         subject::{Subject, load_request},
+        tuning::Tuning,
     },
     kernel::{Candidate, Profile, Profiling},
 };
@@ -103,7 +104,7 @@ impl Plane {
             Stop::Fault(error) => error.into(),
         };
         let folder = tempfile::Builder::new().prefix("profile-").tempdir_in(self.scratch())?;
-        let mut subject = Subject::start(self, candidate).await.map_err(told)?;
+        let mut subject = Subject::start(self, candidate, Tuning::Brief).await.map_err(told)?;
         let compiled = subject.compile(&[case], seed).await.map_err(told);
         // Its scratch folder is all that is needed of it from now on.
         subject.child.kill();
@@ -180,7 +181,9 @@ impl Job<'_> {
     ) -> Result<Option<u64>, Gone> {
         let plane = self.plane;
         let begun = Instant::now();
-        session.load(load_request(plane, &self.scratch.join("candidate.py"))).await?;
+        session
+            .load(load_request(plane, &self.scratch.join("candidate.py"), Tuning::Brief))
+            .await?;
         steps.note("load", begun);
         let begun = Instant::now();
         let Some(lock) = lock::take(LOCK_PATIENCE).await else {
