@@ -9,7 +9,7 @@ use crate::{
         project::{FILE_NAME, ModelTable},
     },
     generate::provider::{self, ProviderSpec},
-    search::Generation,
+    search::{self, Generation},
 };
 
 #[derive(Debug, clap::Args)]
@@ -97,6 +97,8 @@ impl ModelOptions {
         }
         let mut rewrites = table.rewrites.unwrap_or_default();
         rewrites.most = self.rewrites.unwrap_or(rewrites.most);
+        rewrites.awaited = rewrites.awaited.or(search::Rewrites::default().awaited);
+        rewrites.best_first = true;
         generation.rewrites = (rewrites.most > 0).then_some(rewrites);
         if self.moves == Moves::Rewrites {
             (generation.seeds, generation.children) = (0, 0);

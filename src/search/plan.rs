@@ -32,13 +32,31 @@ pub struct Rewrites {
     pub most: u32,
     /// How often one that a gate rejected is sent back (K of the paper).
     pub repairs: u32,
-    /// Questions that wait for their answer at a time.
+    /// Questions that a model is at, at a time.
     pub in_flight: usize,
+    /// Questions that wait for somebody outside at a time, so that those asked later are about the
+    /// best of what comes of them; `None`: all that the run may ask.
+    // A plan of before there was a limit has none.
+    #[serde(default)]
+    pub awaited: Option<usize>,
+    /// Whether questions go to the fastest parents there are when one can be asked, instead of to
+    /// the first that were promoted.
+    // As above.
+    #[serde(default)]
+    pub best_first: bool,
 }
 
 impl Default for Rewrites {
     fn default() -> Self {
-        Self { seeds: 6, children: 2, most: 24, repairs: 4, in_flight: 4 }
+        Self {
+            seeds: 6,
+            children: 2,
+            most: 24,
+            repairs: 4,
+            in_flight: 4,
+            awaited: Some(8),
+            best_first: true,
+        }
     }
 }
 

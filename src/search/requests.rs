@@ -99,12 +99,15 @@ impl Requests {
         generator: &mut dyn Generator,
     ) -> Result<bool, SearchError> {
         let is_new = |open: &&OpenRequest| self.tickets.iter().all(|it| it.request != **open);
-        let open: Vec<OpenRequest> = recorder.state.requests().filter(is_new).cloned().collect();
+        let mut open: Vec<OpenRequest> =
+            recorder.state.requests().filter(is_new).cloned().collect();
+        let precedence = |request: &OpenRequest| recorder.state.precedence(request);
+        open.sort_by(|a, b| precedence(b).total_cmp(&precedence(a)));
         let mut declined = false;
         for request in open {
             let Some(question) = question(recorder.state, &request) else { continue };
             if request.kind.asks_a_model() {
-                if self.in_flight() >= in_flight_at_most(recorder.state) {
+                if !self.can_ask(&request, recorder.state) {
                     continue;
                 }
                 let estimate = generator.estimate(&question);
@@ -137,9 +140,21 @@ impl Requests {
         }
         let is_new = |open: &&OpenRequest| {
             let asked = self.tickets.iter().any(|it| it.request == **open);
-            !asked && question(recorder.state, open).is_some()
+            !asked && recorder.state.may_ask(open) && question(recorder.state, open).is_some()
         };
         recorder.state.requests().filter(is_new).cloned().collect()
+    }
+
+    /// Whether it is a question's turn.
+    fn can_ask(&self, request: &OpenRequest, state: &State) -> bool {
+        let Some(rewrites) = state.plan().generation.rewrites else { return false };
+        if self.in_flight() >= rewrites.in_flight.max(1) || !state.may_ask(request) {
+            return false;
+        }
+        let unanswered = self.tickets.iter().filter(|it| it.request.kind.asks_a_model()).count();
+        let room = rewrites.awaited.is_none_or(|most| unanswered < most.max(1));
+        let of_a_child = request.rung.is_some() && matches!(request.kind, RequestKind::Rewrite(_));
+        state.asked_for(request) || room && !(of_a_child && state.may_find_better_parents())
     }
 
     /// Questions that a language model is at.
@@ -174,10 +189,6 @@ fn wanted(recorder: &Recorder<'_>) -> bool {
     state.stopped().is_none()
         && state.records().len() < state.plan().generation.max_candidates
         && state.forbids(0, recorder.unrecorded()).is_none()
-}
-
-fn in_flight_at_most(state: &State) -> usize {
-    state.plan().generation.rewrites.map_or(0, |rewrites| rewrites.in_flight.max(1))
 }
 
 /// What to ask the generator; `None` if the parent's evaluation is not known any more.

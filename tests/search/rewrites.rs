@@ -3,7 +3,7 @@
 
 use kernelbrain::{
     kernel::{Gate, Move},
-    search::{Event, Outcome, Rewrites, Standing},
+    search::{Event, Outcome, Rewrites, SchedulerChoice, Standing},
 };
 
 use crate::{
@@ -268,4 +268,76 @@ async fn what_the_verification_finds_wrong_goes_back_too() {
         ["baseline 0, 0 tried", "baseline rewritten 0: correctness: 1.01x is within the noise"]
     );
     assert_eq!(ran.winner(), "1 baseline rewritten 0");
+}
+
+/// How fast the parents of the questions about children really are, on average, and the winner:
+/// natural logarithms of speedups. Eight rewrites come at once.
+async fn parents_and_winner(seed: u64, best_first: bool) -> (f64, f64) {
+    let rewrites = Rewrites {
+        seeds: 8,
+        children: 2,
+        most: 14,
+        in_flight: 8,
+        best_first,
+        ..Rewrites::default()
+    };
+    let ran = Run::new(0, 0, 3, 8)
+        .with(|run| {
+            run.plan.generation.rewrites = Some(rewrites);
+            run.plan.generation.seeds = 0;
+            // Everybody goes up, so that the places among the parents are what is scarce.
+            run.plan.scheduler = SchedulerChoice::FullEvaluation;
+            run.lab.nature.seed = seed;
+            run.lab.nature.rejected = vec![0.0; 3];
+            run.lab.nature.gain = (0.1, 2.0);
+        })
+        .go()
+        .await;
+    assert!(ran.moves.questions.len() <= 14, "{:?}", ran.moves.questions);
+    let parent = |question: &String| {
+        let about = question.split(',').next().unwrap_or_default();
+        let (parent, _) = about.rsplit_once(' ').expect("a question numbers its answer");
+        (parent != "baseline").then(|| ran.lab.nature.true_gain(parent))
+    };
+    let gains: Vec<f64> = ran.moves.questions.iter().filter_map(parent).collect();
+    let mean = gains.iter().sum::<f64>() / gains.len() as f64;
+    (mean, ran.lab.nature.true_gain(&ran.winner()))
+}
+
+#[tokio::test]
+async fn questions_go_to_the_best_parents_there_are() {
+    let (mut better, mut parents, mut winners) = (0, 0.0, 0.0);
+    for seed in 0..20 {
+        let best_first = parents_and_winner(seed, true).await;
+        let first_come = parents_and_winner(seed, false).await;
+        better += usize::from(best_first.0 >= first_come.0);
+        parents += best_first.0 - first_come.0;
+        winners += best_first.1 - first_come.1;
+    }
+    assert!(better >= 16, "better parents in {better} of 20 worlds");
+    assert!(parents / 20.0 > 0.1, "{:.3} on average", parents / 20.0);
+    // Children of this world are no better for better parents: they are new throws of the dice.
+    assert!(winners / 20.0 > -0.1, "{:.3} on average", winners / 20.0);
+}
+
+#[tokio::test]
+async fn somebody_outside_has_a_few_questions_at_a_time() {
+    let outside = |most: Option<usize>| {
+        let rewrites = Rewrites { seeds: 9, awaited: most, ..Rewrites::default() };
+        run().with(move |run| {
+            run.plan.generation.rewrites = Some(rewrites);
+            run.moves.model_awaited = true;
+        })
+    };
+    let parked = outside(Some(3)).go().await;
+    assert!(parked.reason().contains("until 3 requests"), "{}", parked.reason());
+    let all = outside(None).go().await;
+    assert!(!all.reason().contains("until 3 requests"), "{}", all.reason());
+
+    // Once they are answered, others are asked.
+    let answered = outside(Some(3)).with(|run| run.moves.model_awaited = false);
+    let ran = answered.go_on(parked.events, None).await;
+    assert!(matches!(ran.outcome(), Outcome::Improved { .. }), "{}", ran.reason());
+    let asked = ran.events.iter().filter(|event| matches!(event, Event::Asked { .. })).count();
+    assert_eq!(asked, 24, "all that the run may ask");
 }

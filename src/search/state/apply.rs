@@ -2,10 +2,7 @@
 
 use super::{OpenRequest, Pending, Record, Standing, State, Trajectory, UnderWay};
 use crate::{
-    kernel::{
-        Candidate, CandidateId, Evaluation, Gate, Move, Rejection, RequestKind, Verdict,
-        Verification,
-    },
+    kernel::{Candidate, CandidateId, Evaluation, Move, RequestKind, Verdict, Verification},
     search::{Decision, Event, Outcome, Place, Spend, log_ratio},
 };
 
@@ -49,6 +46,7 @@ impl State {
                     return Err("a question that was asked already".to_owned());
                 }
                 self.account.debit(estimate);
+                self.count_question(parent, *rung, *kind);
                 self.repairs += usize::from(matches!(kind, RequestKind::Repair(_)));
             }
             Event::Answered { parent, rung, kind, spent } => {
@@ -128,72 +126,8 @@ impl State {
         });
     }
 
-    /// Asks a language model for `count` rewrites of `parent`, and no more than the run may have;
-    /// how many it was asked for.
-    fn request_rewrites(&mut self, parent: &CandidateId, rung: Option<usize>, count: u32) -> u32 {
-        let most = self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.most);
-        let mut asked = 0;
-        for number in 0..count.min(most.saturating_sub(self.rewrites)) {
-            let kind = RequestKind::Rewrite(number);
-            let request = OpenRequest { parent: parent.clone(), rung, kind, at_most: 1 };
-            asked += u32::from(self.ask(request));
-        }
-        self.rewrites += asked;
-        asked
-    }
-
-    /// Asks for rewrites of a candidate that was promoted from `rung`. What recipes alone made comes
-    /// sooner than any answer, and would take the questions that are for what answers lead to: it
-    /// gets a quarter of all at most.
-    fn request_rewritten_children(&mut self, number: usize, rung: usize) {
-        let Some(rewrites) = self.plan.generation.rewrites else { return };
-        let id = self.records[number].candidate.id.clone();
-        if self.comes_of_a_rewrite(number) {
-            self.request_rewrites(&id, Some(rung), rewrites.children);
-            return;
-        }
-        let left = (rewrites.most / 4).saturating_sub(self.rewrites_of_recipes);
-        let asked = self.request_rewrites(&id, Some(rung), rewrites.children.min(left));
-        self.rewrites_of_recipes += asked;
-    }
-
-    /// Whether a language model wrote the candidate, or one that it descends from.
-    fn comes_of_a_rewrite(&self, number: usize) -> bool {
-        let mut next = self.records.get(number);
-        while let Some(record) = next {
-            if matches!(record.candidate.origin, Move::Rewrite { .. }) {
-                return true;
-            }
-            next = record.candidate.parent.as_ref().and_then(|parent| self.record(parent));
-        }
-        false
-    }
-
-    /// Whether a candidate that was promoted from `rung` is rewritten in turn: questions are few and
-    /// dear, recipes many and alike. So only past the lowest rung, whose word counts little, and of
-    /// what recipes made only the best.
-    fn is_worth_rewriting(&self, number: usize, rung: usize) -> bool {
-        let lowest = rung == 0 && self.rungs.len() > 1;
-        let rewritten = matches!(self.records[number].candidate.origin, Move::Rewrite { .. });
-        let best = self.rungs[rung].promoted.first();
-        !lowest && (rewritten || best.is_some_and(|place| place.number == number))
-    }
-
-    /// Sends a rewrite that a gate rejected back, unless that was done often enough. What the clock
-    /// or the profiler found is not the text's fault.
-    fn request_repair(&mut self, number: usize, rung: usize, rejection: &Rejection) {
-        let Some(rewrites) = self.plan.generation.rewrites else { return };
-        let candidate = &self.records[number].candidate;
-        let Move::Rewrite { repairs, .. } = candidate.origin else { return };
-        let curable = matches!(rejection.gate, Gate::Policy | Gate::Build | Gate::Correctness);
-        if curable && repairs < rewrites.repairs {
-            let (parent, kind) = (candidate.id.clone(), RequestKind::Repair(repairs + 1));
-            self.ask(OpenRequest { parent, rung: Some(rung), kind, at_most: 1 });
-        }
-    }
-
     /// Opens a request, unless it is open or for nothing; whether it was opened.
-    fn ask(&mut self, request: OpenRequest) -> bool {
+    pub(super) fn ask(&mut self, request: OpenRequest) -> bool {
         let new = request.at_most > 0
             && self.requests().all(|open| {
                 (&open.parent, open.rung, open.kind)

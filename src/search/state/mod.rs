@@ -5,6 +5,7 @@ mod forecast;
 mod progress;
 mod record;
 mod reset;
+mod rewriting;
 mod rung;
 
 use std::collections::{HashMap, VecDeque};
