@@ -376,6 +376,7 @@ fn evaluator(house: House<'_>, plan: &RunPlan, state: &State, fault: FaultSlot) 
         request.profile,
         state.remaining().wall_seconds,
         fidelity.of_rung(0).seeds[0],
+        plan.search.generation.rewrites.is_some(),
     );
     if let Some(baseline) = state.baseline_evaluation() {
         profiles.know_baseline(baseline);

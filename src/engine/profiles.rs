@@ -11,7 +11,9 @@ use crate::{
         Device, Plane,
         profile::{DeviceFacts, Profiled, Profiler, diagnose, doubt, excess},
     },
-    kernel::{Candidate, CandidateId, Diagnosis, Evaluation, Gate, Profile, Profiling, Rejection},
+    kernel::{
+        Candidate, CandidateId, Diagnosis, Evaluation, Gate, Move, Profile, Profiling, Rejection,
+    },
 };
 
 /// A run of less than this, seconds, has better uses for its time than profiles.
@@ -22,6 +24,10 @@ const SHARE: f64 = 0.1;
 const EXPECTED_SECONDS: f64 = 9.0;
 /// Candidates that are profiled on the top rung at most.
 const MOST: usize = 4;
+/// The same where a language model takes part. Its rewrites are profiled and nothing else: what
+/// comes next is asked about them, and each is another kernel.
+const SHARE_OF_REWRITES: f64 = 0.25;
+const MOST_REWRITES: usize = 12;
 
 /// Decides for one run, and remembers what it learnt about the profiler.
 #[derive(Clone, Debug)]
@@ -30,6 +36,8 @@ pub(super) struct Profiles {
     /// The case that is profiled.
     case: usize,
     seed: u64,
+    /// Of candidates, rewrites only.
+    rewrites: bool,
     /// When the wall clock ends.
     deadline: Option<Instant>,
     memory: Arc<Mutex<Memory>>,
@@ -50,12 +58,14 @@ struct Memory {
 const PATIENCE: usize = 2;
 
 impl Profiles {
-    /// `wanted` is what the person says, `wall_seconds` what is left of the run.
+    /// `wanted` is what the person says, `wall_seconds` what is left of the run, `rewrites` whether
+    /// a language model takes part.
     pub(super) fn of_run(
         device: Device,
         wanted: bool,
         wall_seconds: Option<f64>,
         seed: u64,
+        rewrites: bool,
     ) -> Self {
         let profiler = match wall_seconds {
             _ if device == Device::Cpu => {
@@ -67,14 +77,16 @@ impl Profiles {
             )),
             _ => Profiler::find(),
         };
+        let (share, most) =
+            if rewrites { (SHARE_OF_REWRITES, MOST_REWRITES) } else { (SHARE, MOST) };
         let left = match wall_seconds {
-            Some(seconds) => (SHARE * seconds / EXPECTED_SECONDS) as usize,
-            None => MOST,
+            Some(seconds) => (share * seconds / EXPECTED_SECONDS) as usize,
+            None => most,
         };
         let deadline =
             wall_seconds.map(|left| Instant::now() + Duration::from_secs_f64(left.max(0.0)));
-        let memory = Memory { left: left.min(MOST), ..Memory::default() };
-        Self { profiler, case: 0, seed, deadline, memory: Arc::new(Mutex::new(memory)) }
+        let memory = Memory { left: left.min(most), ..Memory::default() };
+        Self { profiler, case: 0, seed, rewrites, deadline, memory: Arc::new(Mutex::new(memory)) }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -85,6 +97,9 @@ impl Profiles {
     pub(super) fn chosen(&self, candidate: &Candidate) -> bool {
         if candidate.parent.is_none() {
             return true;
+        }
+        if self.rewrites && !matches!(candidate.origin, Move::Rewrite { .. }) {
+            return false;
         }
         let mut memory = self.memory();
         let late = self.deadline.is_some_and(|end| {
@@ -193,7 +208,7 @@ mod tests {
     #[test]
     fn a_run_says_why_it_has_no_profiles() {
         let gpu = Device::Cuda { index: 0, capability: (9, 0) };
-        let of = |device, wanted, seconds| Profiles::of_run(device, wanted, seconds, 1);
+        let of = |device, wanted, seconds| Profiles::of_run(device, wanted, seconds, 1, false);
         assert!(reason(&of(Device::Cpu, true, None)).contains("cpu device"));
         assert!(reason(&of(gpu, false, None)).contains("--no-profile"));
         assert!(reason(&of(gpu, true, Some(28.0))).contains("28 s of wall clock are too few"));
@@ -203,16 +218,19 @@ mod tests {
     fn the_baseline_is_always_chosen_and_candidates_as_far_as_the_time_goes() {
         let gpu = Device::Cuda { index: 0, capability: (9, 0) };
         let baseline = Candidate::baseline("x = 1");
-        let child = |n: usize| {
-            let origin = crate::kernel::Move::Recipe { text: "given".into() };
-            Candidate::child(&baseline.id, origin, format!("x = {n}"))
+        let recipe = Move::Recipe { text: "given".into() };
+        let rewrite = Move::Rewrite { task: "given".into(), repairs: 0 };
+        let chosen = |origin: &Move, rewrites: bool| {
+            [Some(60.0), Some(200.0), Some(3600.0), None].map(|seconds| {
+                let mut profiles = Profiles::of_run(gpu, true, seconds, 1, rewrites);
+                profiles.profiler = Ok(Profiler::at("/bin/true"));
+                assert!(profiles.chosen(&baseline));
+                let child = |n| Candidate::child(&baseline.id, origin.clone(), format!("x = {n}"));
+                (2..40).filter(|n| profiles.chosen(&child(*n))).count()
+            })
         };
-        let chosen = |seconds: Option<f64>| {
-            let mut profiles = Profiles::of_run(gpu, true, seconds, 1);
-            profiles.profiler = Ok(Profiler::at("/bin/true"));
-            assert!(profiles.chosen(&baseline));
-            (2..20).filter(|n| profiles.chosen(&child(*n))).count()
-        };
-        assert_eq!([Some(60.0), Some(200.0), Some(3600.0), None].map(chosen), [0, 2, MOST, MOST]);
+        assert_eq!(chosen(&recipe, false), [0, 2, MOST, MOST]);
+        assert_eq!(chosen(&recipe, true), [0; 4], "they are for rewrites");
+        assert_eq!(chosen(&rewrite, true), [1, 5, MOST_REWRITES, MOST_REWRITES]);
     }
 }

@@ -8,7 +8,7 @@ use super::{
     recorder::Recorder,
     state::OpenRequest,
 };
-use crate::kernel::{Candidate, CandidateId, Diagnosis, RequestKind};
+use crate::kernel::{Candidate, CandidateId, Diagnosis, Evaluation, Move, RequestKind};
 
 /// Share of what is left of a limit at the start of a session that is spent while somebody outside
 /// has questions to answer: the rest is for what comes of the answers.
@@ -211,6 +211,8 @@ fn question(state: &State, request: &OpenRequest) -> Option<Request> {
         }
     };
     if evaluation.diagnosis.is_none() {
+        let own = state.record(&request.parent).and_then(diagnosed);
+        evaluation.profiling = own.and_then(|it| it.profiling.clone());
         evaluation.diagnosis = nearest_diagnosis(state, &request.parent);
     }
     Some(match request.kind {
@@ -243,14 +245,21 @@ fn decline(request: &OpenRequest, limit: Limit) -> [Event; 2] {
     ]
 }
 
-/// What held back a candidate when it was last profiled, else its parent and so on: a move changes
-/// one thing, and what it did not change is still there.
+/// The last evaluation for which a candidate was profiled.
+fn diagnosed(record: &Record) -> Option<&Evaluation> {
+    record.evaluations().iter().rev().find(|evaluation| evaluation.diagnosis.is_some())
+}
+
+/// What held back a candidate when it was last profiled, else its parent and so on: a recipe changes
+/// one thing, and what it did not change is still there. A rewrite changes everything.
 fn nearest_diagnosis(state: &State, candidate: &CandidateId) -> Option<Diagnosis> {
     let mut next = state.record(candidate);
     while let Some(record) = next {
-        let diagnosed = record.evaluations().iter().rev().find_map(|e| e.diagnosis.clone());
-        if diagnosed.is_some() {
-            return diagnosed;
+        if let Some(evaluation) = diagnosed(record) {
+            return evaluation.diagnosis.clone();
+        }
+        if matches!(record.candidate().origin, Move::Rewrite { .. }) {
+            return None;
         }
         next = state.record(record.candidate().parent.as_ref()?);
     }

@@ -45,12 +45,12 @@ mod ladder {
     #[test]
     fn the_default_looks_at_a_spread_twice_and_then_at_all() {
         let ladder = Ladder::default();
-        let seven = cases(&[1.0; 7]);
-        assert_eq!(ladder.cases_for(0, &seven), [0, 2, 4, 6]);
-        assert_eq!(ladder.cases_for(1, &seven), [0, 2, 4, 6]);
-        assert_eq!(ladder.cases_for(2, &seven), [0, 1, 2, 3, 4, 5, 6]);
-        let three = cases(&[1.0; 3]);
-        assert_eq!(ladder.cases_for(1, &three), [0, 1, 2]);
+        let eleven = cases(&[1.0; 11]);
+        assert_eq!(ladder.cases_for(0, &eleven), [0, 2, 4, 6, 8, 10]);
+        assert_eq!(ladder.cases_for(1, &eleven), [0, 2, 4, 6, 8, 10]);
+        assert_eq!(ladder.cases_for(2, &eleven), (0..11).collect::<Vec<_>>());
+        let five = cases(&[1.0; 5]);
+        assert_eq!(ladder.cases_for(0, &five), [0, 1, 2, 3, 4]);
         let one = cases(&[1.0]);
         assert!((0..3).all(|rung| ladder.cases_for(rung, &one) == [0]));
         assert_eq!(Ladder::new(ladder.rungs().to_vec()), Ok(ladder), "the default is valid");

@@ -18,8 +18,8 @@ use crate::{
     },
     gpu,
     kernel::{
-        Arch, Bound, Candidate, CandidateId, Case, Ceilings, Contract, Evaluation, Target,
-        syntax::Source,
+        Arch, Bound, Candidate, CandidateId, Case, Ceilings, Contract, Evaluation, Profiling,
+        Target, syntax::Source,
     },
     search::ports::Attempt,
 };
@@ -151,6 +151,7 @@ impl Briefing {
             standings: self.standings(evaluation),
             build: evaluation.build.clone(),
             diagnosis: evaluation.diagnosis.clone(),
+            profile: evaluation.profiling.as_ref().and_then(Profiling::profile).cloned(),
             lineage: lineage(&parent.id, history, predictions),
             helped: self.helped.clone(),
             avoid: self.avoid.clone(),

@@ -57,7 +57,7 @@ pub(in crate::generate) fn inline(text: &str, most: usize) -> String {
     words.replace("```", "'''").replace("~~~", "---")
 }
 
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value.is_finite() { "0".to_owned() } else { value.to_string() };
     }
@@ -71,7 +71,7 @@ fn figure(value: f64) -> String {
 }
 
 /// With a decimal prefix before `unit`.
-fn scaled(value: f64, unit: &str) -> String {
+pub(super) fn scaled(value: f64, unit: &str) -> String {
     let mut value = value;
     for prefix in ["", "k", "M", "G"] {
         if value.abs() < 1000.0 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::generate::task::{ExpertTask, Standing};
-use crate::kernel::{Arch, Bound, BuildFacts, Ceilings, Contract, Diagnosis};
+use crate::kernel::{Arch, Bound, BuildFacts, Ceilings, Contract, Diagnosis, Profile};
 
 /// Everything that a prompt is made of. Plain data: whoever fills it does the reading.
 #[derive(Clone, Debug, Serialize)]
@@ -32,6 +32,8 @@ pub struct PromptInputs {
     pub standings: Vec<CaseStanding>,
     pub build: Vec<BuildFacts>,
     pub diagnosis: Option<Diagnosis>,
+    /// What the profiler read of this very source.
+    pub profile: Option<Profile>,
     /// The ancestors of the source, the oldest first, then what else was tried from it.
     pub lineage: Vec<Tried>,
     /// What helped on such kernels, the best first.

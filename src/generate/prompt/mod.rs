@@ -6,6 +6,7 @@
 //! repositories and compilers say are data: they stand in fences that they cannot close, or on one line.
 
 mod budget;
+mod counters;
 mod environment;
 mod error;
 mod excerpt;

@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context, value::Serde};
 
-use super::{CaseStanding, PromptInputs};
+use super::{CaseStanding, PromptInputs, counters};
 use crate::generate::answer::Metric;
 use crate::generate::recipe::VERBS;
 use crate::kernel::Diagnosis;
@@ -29,6 +29,7 @@ pub(super) fn user(inputs: &PromptInputs) -> Value {
         products,
         standings => inputs.standings.iter().map(standing).collect::<Vec<_>>(),
         diagnosis => inputs.diagnosis.as_ref().map(diagnosis),
+        counters => Serde(inputs.profile.as_ref().map(counters::of).unwrap_or_default()),
         ..Value::from(Serde(inputs))
     }
 }

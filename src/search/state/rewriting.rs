@@ -130,18 +130,14 @@ impl State {
         place.map_or(f64::NEG_INFINITY, |(_, place)| place.log_ratio)
     }
 
-    /// Whether a question about a child should wait: rewrites that may turn out to be better parents
-    /// are being measured.
+    /// Whether a question about a child should wait: rewrites are being measured, which may turn
+    /// out to be better parents, and of which the profiler may have something to say.
     pub(in crate::search) fn may_find_better_parents(&self) -> bool {
         let best_first = self.plan.generation.rewrites.is_some_and(|rewrites| rewrites.best_first);
-        let top = self.rungs.len() - 1;
-        let unranked = |record: &Record| {
-            let below_top = match record.standing {
-                Standing::Queued { rung } | Standing::Evaluating { rung } => rung < top,
-                _ => false,
-            };
-            below_top && matches!(record.candidate.origin, Move::Rewrite { .. })
+        let rising = |record: &Record| {
+            matches!(record.standing, Standing::Queued { .. } | Standing::Evaluating { .. })
+                && matches!(record.candidate.origin, Move::Rewrite { .. })
         };
-        best_first && !self.under_way.is_empty() && self.records.iter().any(unranked)
+        best_first && !self.under_way.is_empty() && self.records.iter().any(rising)
     }
 }

@@ -6,7 +6,8 @@ use super::super::*;
 use crate::generate::task::{Library, Standing};
 use crate::kernel::{
     Bottleneck, BottleneckClass, Bound, BuildFacts, Case, CeilingMethod, Ceilings, Contract,
-    ContractKind, Diagnosis, Figure, Finding, Limiter, Precision,
+    ContractKind, Diagnosis, Figure, Finding, Issue, KernelProfile, Launch, Limiter, Occupancy,
+    OccupancyLimit, Pipes, Precision, Profile, Throughput,
 };
 
 fn case(name: &str, params: serde_json::Value) -> Case {
@@ -22,6 +23,51 @@ fn contract(cases: Vec<Case>) -> Contract {
         mutates: Vec::new(),
         grads: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+/// As the diagnosis has it: half of the multiprocessors have nothing to do.
+fn profile() -> Profile {
+    let kernel = KernelProfile {
+        name: "_mean_kernel".to_owned(),
+        duration_us: 182.4,
+        launch: Launch {
+            programs: Some(64.0),
+            threads_per_program: Some(128.0),
+            registers_per_thread: Some(24.0),
+            shared_bytes: Some(1040.0),
+            waves: Some(0.03),
+            multiprocessors: Some(132.0),
+        },
+        throughput: Throughput {
+            dram: Some(13.94),
+            l2: Some(9.1),
+            l1: Some(6.2),
+            ..Throughput::default()
+        },
+        occupancy: Occupancy {
+            achieved: Some(6.2),
+            theoretical: Some(100.0),
+            limit: Some(OccupancyLimit::Warps),
+            ..Occupancy::default()
+        },
+        pipes: Pipes { tensor: Some(0.0), fma: Some(3.4), alu: Some(0.6), ..Pipes::default() },
+        issue: Issue { issued: Some(4.8), eligible_warps: Some(0.05), ..Issue::default() },
+        stalls: [("long_scoreboard", 81.0), ("selected", 6.1), ("wait", 4.0)]
+            .map(|(state, share)| (state.to_owned(), share))
+            .into(),
+        ..KernelProfile::default()
+    };
+    let last = KernelProfile {
+        name: "_divide_kernel".to_owned(),
+        duration_us: 2.3,
+        ..KernelProfile::default()
+    };
+    Profile {
+        case: "long".to_owned(),
+        kernels: vec![last, kernel],
+        least_bytes: Some(134_217_984),
+        incomplete: false,
     }
 }
 
@@ -93,6 +139,7 @@ pub(super) fn mean() -> PromptInputs {
             }],
             amplification: Some(1.004),
         }),
+        profile: Some(profile()),
         lineage: vec![
             Tried {
                 step: "tile BLOCK=256".to_owned(),
@@ -159,6 +206,7 @@ pub(super) fn product() -> PromptInputs {
         standings: Vec::new(),
         build: Vec::new(),
         diagnosis: None,
+        profile: None,
         lineage: Vec::new(),
         helped: Vec::new(),
         avoid: Vec::new(),
