@@ -1,5 +1,7 @@
 //! What a profile showed reaches whoever makes the next candidates.
 
+use kernelbrain::search::Rewrites;
+
 use crate::{run::Run, world::BASELINE};
 
 #[tokio::test]
@@ -24,6 +26,38 @@ async fn a_request_carries_the_nearest_diagnosis() {
         let finding = finding.as_deref().unwrap_or_default();
         assert!(finding == BASELINE || source.starts_with(finding), "{source}: {finding}");
     }
+}
+
+#[tokio::test]
+async fn a_question_about_a_rewrite_comes_with_its_own_diagnosis_or_none() {
+    let ran = Run::new(10, 2, 2, 4)
+        .with(|run| {
+            run.plan.generation.rewrites = Some(Rewrites::default());
+            run.lab.nature.profiled_on = Some(run.plan.ladder.top());
+            run.lab.nature.rejected = vec![0.0; 3];
+            run.lab.nature.gain = (0.1, 0.9);
+        })
+        .go()
+        .await;
+    let (mut own, mut about_rewrites) = (0, 0);
+    for (source, finding) in &ran.moves.told {
+        if !source.contains("rewritten") {
+            assert!(finding.is_some(), "{source}: the baseline's at least");
+            continue;
+        }
+        about_rewrites += 1;
+        own += usize::from(finding.as_ref() == Some(source));
+        // A recipe changes one thing of a rewrite; a rewrite is another kernel.
+        let known =
+            finding.as_ref().is_none_or(|it| it.contains("rewritten") && source.starts_with(it));
+        assert!(known, "{source}: {finding:?}");
+    }
+    assert!(about_rewrites > 3, "{:?}", ran.moves.told);
+    assert!(
+        2 * own > about_rewrites,
+        "{own} of {about_rewrites} were profiled: {:?}",
+        ran.moves.told
+    );
 }
 
 #[tokio::test]

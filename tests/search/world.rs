@@ -342,6 +342,8 @@ pub(crate) struct Moves {
     pub(crate) model_awaited: bool,
     /// What the language model was asked, and how many questions it was at, at most.
     pub(crate) questions: Vec<String>,
+    /// For each question for a rewrite the source that it is about, and the finding that came with it.
+    pub(crate) told: Vec<(String, Option<String>)>,
     pub(crate) most_at_once: usize,
     tickets: HashMap<Ticket, Waiting>,
     next_ticket: u64,
@@ -358,6 +360,7 @@ impl Moves {
             model_slow: 0,
             model_awaited: false,
             questions: Vec::new(),
+            told: Vec::new(),
             most_at_once: 0,
             tickets: HashMap::new(),
             next_ticket: 0,
@@ -402,7 +405,9 @@ impl Generator for Moves {
                 let prefix = parent.source.to_string();
                 (parent, evaluation.diagnosis, prefix, self.children.min(at_most))
             }
-            Request::Rewrite { parent, number, history, .. } => {
+            Request::Rewrite { parent, evaluation, number, history } => {
+                let finding = evaluation.diagnosis.map(|diagnosis| diagnosis.findings[0].clone());
+                self.told.push((parent.source.to_string(), finding));
                 let question = format!("{} {number}, {} tried", parent.source, history.len());
                 let source = Ok(format!("{} rewritten {number}", parent.source));
                 let proposal = Proposal { parent: parent.id, origin: rewrite(0), source };
