@@ -75,7 +75,7 @@ impl Subject<'_> {
             "inputs": layout,
             "call": self.call,
             "capability": [arch.major, arch.minor],
-            "properties": plane.properties,
+            "properties": plane.properties_of(arch),
         });
         match self.child.compile(request, plane.config.limits.compile).await {
             Ok(Compiled { skipped, .. }) => Ok(skipped),

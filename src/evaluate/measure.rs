@@ -57,7 +57,8 @@ impl Measured {
 impl Subject<'_> {
     /// One burst on a few sets of inputs that are the same for every candidate. The quickest of its
     /// two to four calls counts: others get and give back gigabytes meanwhile, calls are seen to take a
-    /// tenth longer than the next one does, and nothing quickens one.
+    /// tenth longer than the next one does. Nothing quickens a call of an honest kernel; who is quick in
+    /// one of them only is found out by the medians of the rungs above.
     pub(super) async fn look(
         &mut self,
         case: usize,

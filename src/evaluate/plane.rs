@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     gpu::{Monitor, named},
-    kernel::{Contract, Target, syntax::Source},
+    kernel::{Arch, Contract, Target, syntax::Source},
 };
 
 /// Of any GPU so far (B200), for one whose driver does not tell.
@@ -228,6 +228,16 @@ impl Plane {
             scratch,
             config,
         })
+    }
+
+    /// What torch would say of a device of `arch`, where it is the one that is here: another has
+    /// other limits, which a candidate may go by.
+    pub(super) fn properties_of(&self, arch: Arch) -> Option<&Value> {
+        let here = match self.config.device {
+            Device::Cuda { capability, .. } => capability == (arch.major, arch.minor),
+            Device::Cpu => false,
+        };
+        self.properties.as_ref().filter(|_| here)
     }
 
     pub fn contract(&self) -> &Contract {

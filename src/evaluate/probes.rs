@@ -81,7 +81,7 @@ impl Plane {
             baseline,
             seeds,
             plan,
-            subject: Subject::start(self, candidate, Tuning::Brief).await?,
+            subject: Subject::start(self, candidate, Tuning::Usual).await?,
             incumbent: None,
             record,
         };
@@ -174,7 +174,7 @@ impl<'p> Examiner<'p, '_> {
     async fn meet_baseline(&mut self, seed: u64) -> Result<(), Stop> {
         let Some(baseline) = self.baseline else { return Ok(()) };
         let incumbent =
-            self.incumbent.insert(Subject::start(self.plane, baseline, Tuning::Brief).await?);
+            self.incumbent.insert(Subject::start(self.plane, baseline, Tuning::Usual).await?);
         let name = &self.plane.contract.cases[0].name;
         let question = Question { case: 0, name, seed, probe: None };
         let posed = self.plane.referee.lock().await.pose(question).await?;
@@ -281,7 +281,7 @@ impl<'p> Examiner<'p, '_> {
         }
         if rejection.gate == Gate::Build && !miss.refused {
             // It may be dead; whoever is asked next must be alive.
-            let fresh = Subject::start(self.plane, self.candidate, Tuning::Brief).await?;
+            let fresh = Subject::start(self.plane, self.candidate, Tuning::Usual).await?;
             std::mem::replace(&mut self.subject, fresh).end().await;
         }
         Ok(0.0)
@@ -297,7 +297,7 @@ impl<'p> Examiner<'p, '_> {
         let incumbent = match &mut self.incumbent {
             Some(incumbent) => incumbent,
             None => {
-                self.incumbent.insert(Subject::start(self.plane, baseline, Tuning::Brief).await?)
+                self.incumbent.insert(Subject::start(self.plane, baseline, Tuning::Usual).await?)
             }
         };
         let posed = self.plane.referee.lock().await.pose(question).await?;
@@ -317,7 +317,7 @@ impl<'p> Examiner<'p, '_> {
     async fn check_kernels_matter(&mut self, case: usize, seed: u64) -> Result<(), Stop> {
         let Err(stop) = self.subject.check_kernels_matter(case, seed).await else { return Ok(()) };
         let (Stop::Rejected(_), Some(baseline)) = (&stop, self.baseline) else { return Err(stop) };
-        let mut incumbent = Subject::start(self.plane, baseline, Tuning::Brief).await?;
+        let mut incumbent = Subject::start(self.plane, baseline, Tuning::Usual).await?;
         let same = incumbent.check_kernels_matter(case, seed).await.is_err();
         incumbent.end().await;
         if !same {

@@ -2,14 +2,19 @@
 
 /// How long `@triton.autotune` looks at each configuration, on a GPU.
 ///
-/// It holds the GPU meanwhile: for 2 to 5 s a candidate as triton does it, which was most of the
-/// GPU time of a search whose rewrites tune themselves.
+/// It holds the GPU meanwhile: for 2 to 5 s a candidate as triton does it, which is many times what
+/// it takes to rank one.
+///
+/// A candidate can tell which of both it is in. So whatever a winner is judged by is [`Usual`]: the
+/// top rung, its profile, and all of the verification, in which what is proved and what is timed must be
+/// the same program.
+///
+/// [`Usual`]: Tuning::Usual
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tuning {
-    /// For a few calls: where candidates are ranked, compared or profiled.
+    /// For a few calls: below the top rung.
     Brief,
-    /// As triton does it for whoever calls the kernel: where a speed is claimed or the first call is
-    /// timed.
+    /// As triton does it for whoever calls the kernel.
     Usual,
 }
 

@@ -202,6 +202,9 @@ impl Session<'_> {
                 self.await_evaluation().await?;
             } else if self.requests.pending(&self.recorder) {
                 tokio::time::sleep(POLL).await;
+            } else if self.requests.has_more_to_ask(&self.recorder) {
+                // A few are asked at a time: before the run parks, all that may wait outside.
+                continue;
             } else if self.requests.awaited(&self.recorder) > 0 || !self.second_chance().await? {
                 // While answers are awaited others may still come to be better.
                 return Ok(());

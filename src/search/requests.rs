@@ -105,11 +105,12 @@ impl Requests {
         open.sort_by(|a, b| precedence(b).total_cmp(&precedence(a)));
         let mut declined = false;
         for request in open {
+            let model = request.kind.asks_a_model();
+            if model && !self.can_ask(&request, recorder.state) {
+                continue;
+            }
             let Some(question) = question(recorder.state, &request) else { continue };
-            if request.kind.asks_a_model() {
-                if !self.can_ask(&request, recorder.state) {
-                    continue;
-                }
+            if model {
                 let estimate = generator.estimate(&question);
                 if !recorder.state.asked_for(&request) {
                     let limits = &recorder.state.plan().limits;
@@ -133,6 +134,13 @@ impl Requests {
         Ok(declined)
     }
 
+    /// Whether there is a question whose turn it is, beside those that wait for somebody outside.
+    pub(super) fn has_more_to_ask(&self, recorder: &Recorder<'_>) -> bool {
+        let state = &*recorder.state;
+        let its_turn = |open: &OpenRequest| open.kind.asks_a_model() && self.can_ask(open, state);
+        self.unasked(recorder).iter().any(its_turn)
+    }
+
     /// Open requests that the run still has use for and nobody was asked yet in this session.
     pub(super) fn unasked(&self, recorder: &Recorder<'_>) -> Vec<OpenRequest> {
         if !wanted(recorder) {
@@ -151,8 +159,10 @@ impl Requests {
         if self.in_flight() >= rewrites.in_flight.max(1) || !state.may_ask(request) {
             return false;
         }
+        // Those just asked may be for somebody outside as well.
         let unanswered = self.tickets.iter().filter(|it| it.request.kind.asks_a_model()).count();
-        let room = rewrites.awaited.is_none_or(|most| unanswered < most.max(1));
+        let outside = self.tickets.iter().any(|it| it.awaited);
+        let room = !outside || rewrites.awaited.is_none_or(|most| unanswered < most.max(1));
         let of_a_child = request.rung.is_some() && matches!(request.kind, RequestKind::Rewrite(_));
         state.asked_for(request) || room && !(of_a_child && state.may_find_better_parents())
     }

@@ -51,7 +51,8 @@ pub trait Scheduler: fmt::Debug + Send + Sync {
 ///
 /// Whoever is far behind the best stays where it is, whatever the quota: where one candidate is
 /// three times as fast as the baseline, those that are as fast as it are not worth a closer look. It
-/// may still go on, should the best come to nothing.
+/// may still go on, should the best come to nothing. So may the first three, since the best may be
+/// wrong, or the others slowed down by what went on beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RankPromotion {
@@ -62,7 +63,7 @@ pub struct RankPromotion {
     /// compete: noise on a low rung must not end a candidate that is as fast.
     pub margin: f64,
     /// How much slower than the best on its rung a candidate may measure, as a fraction, and still
-    /// go on; `None`: however much. More than a measurement on a low rung is off.
+    /// go on; `None`: however much.
     // A plan of before there was one has none.
     #[serde(default)]
     pub reach: Option<f64>,
@@ -73,6 +74,9 @@ impl Default for RankPromotion {
         Self { min_results: 3, margin: 0.02, reach: None }
     }
 }
+
+/// So many of a rung go on however far behind the best they are.
+const REGARDLESS: usize = 3;
 
 impl RankPromotion {
     fn quota(&self, view: &RungView<'_>) -> usize {
@@ -101,7 +105,9 @@ impl Scheduler for RankPromotion {
             .iter()
             .enumerate()
             .map(|(ahead, place)| (ahead + view.promoted.partition_point(|p| p < place), *place))
-            .take_while(|(rank, place)| *rank < quota && self.is_within_reach(view, *place))
+            .take_while(|(rank, place)| {
+                *rank < quota && (*rank < REGARDLESS || self.is_within_reach(view, *place))
+            })
             .map(|(rank, place)| Promotion {
                 place,
                 reason: format!(

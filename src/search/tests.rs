@@ -237,11 +237,12 @@ mod scheduler {
     #[test]
     fn whoever_is_far_behind_the_best_stays_though_there_is_room() {
         let rank = RankPromotion { reach: Some(0.1), ..RankPromotion::default() };
-        // Nine results, three may go on.
-        assert_eq!(goes_on(&rank, &[3.0, 2.8, 1.2], &[], 6, true), [0, 1]);
-        assert_eq!(goes_on(&rank, &[2.8, 1.2], &[3.0], 6, true), [0], "behind one that went on");
-        assert_eq!(goes_on(&rank, &[1.2, 1.1], &[3.0], 6, true), [0_usize; 0]);
-        assert_eq!(goes_on(&rank, &[1.2, 1.1], &[], 7, true), [0, 1]);
+        // Eighteen results, six may go on, and three do in any case.
+        assert_eq!(goes_on(&rank, &[3.0, 2.8, 1.2, 1.1], &[], 14, true), [0, 1, 2]);
+        assert_eq!(goes_on(&rank, &[3.0, 2.9, 2.8, 2.75, 1.1], &[], 13, true), [0, 1, 2, 3]);
+        assert_eq!(goes_on(&rank, &[2.8, 1.2, 1.1], &[3.0], 14, true), [0, 1]);
+        assert_eq!(goes_on(&rank, &[2.0, 1.2], &[3.0, 2.9, 2.8], 13, true), [0_usize; 0]);
+        assert_eq!(goes_on(&rank, &[1.2, 1.19, 1.18, 1.17], &[], 14, true), [0, 1, 2, 3]);
     }
 
     #[test]

@@ -59,35 +59,36 @@ impl Session<'_> {
 
 /// The best candidate, measured faster than the baseline, that was not verified yet. Those that
 /// measured clearly slower on some case come last, since the performance gate rejects that.
-/// Survivors only; where the budget ended before there was one, whoever came highest, since a verification
-/// measures and checks everything that the rungs it missed would have.
+/// Survivors first; where the budget ended before there was one, or none of them held, whoever else came
+/// highest, since a verification measures and checks everything that the rungs it missed would have.
 fn next_contender(state: &State) -> Option<Candidate> {
     if state.verifications().len() >= state.plan().max_verifications {
         return None;
     }
     let faster = |place: &super::Place| place.log_ratio > 0.0;
     let top = state.plan().ladder.top();
-    let mut survivors: Vec<_> =
-        state.survivors().iter().copied().filter(faster).map(|place| (top, place)).collect();
+    let unverified = |place: &super::Place| {
+        let candidate = &state.numbered(place.number).candidate().id;
+        state.verifications().iter().all(|it| it.candidate != *candidate)
+    };
+    let survivors = state.survivors().iter().copied().filter(faster).filter(unverified);
+    let mut survivors: Vec<_> = survivors.map(|place| (top, place)).collect();
     survivors.sort_by_key(|(_, place)| (regresses(state, place.number), *place));
-    let ranked = if survivors.is_empty() && state.cut_short() {
+    let others = state.cut_short() || !state.verifications().is_empty();
+    let ranked = if survivors.is_empty() && others {
         let mut measured: Vec<_> = state
             .records()
             .iter()
             .filter(|record| matches!(record.standing(), Standing::Pruned { .. }))
             .filter_map(|record| record.place())
-            .filter(|(_, place)| faster(place))
+            .filter(|(_, place)| faster(place) && unverified(place))
             .collect();
         measured.sort_by_key(|(rung, place)| (Reverse(*rung), *place));
         measured
     } else {
         survivors
     };
-    ranked
-        .into_iter()
-        .map(|(_, place)| state.numbered(place.number).candidate())
-        .find(|candidate| state.verifications().iter().all(|v| v.candidate != candidate.id))
-        .cloned()
+    ranked.first().map(|(_, place)| state.numbered(place.number).candidate().clone())
 }
 
 /// How much slower than the baseline a case of a survivor measures that its verification will

@@ -182,22 +182,26 @@ class Compiling(unittest.TestCase):
         self.assertEqual([facts["kernel"] for facts in compiled["kernels"]], ["move"])
 
     def test_a_candidate_is_told_what_the_device_is_like(self):
-        count = "torch.cuda.get_device_properties(x.device).multi_processor_count"
-        persistent = ROWS.replace("row_sums[(x.shape[0],)]", f"row_sums[(min(x.shape[0], {count}),)]")
-        self.assertNotEqual(persistent, ROWS)
-        child = host.candidate(persistent)
-        self.addCleanup(child.close)
-
-        def compiled(processors):
+        def compiled(child, processors):
             properties = {"name": "NVIDIA H200", "multi_processor_count": processors, "warp_size": 32}
             x = inputs(tensor("bfloat16", 64, 5000))
             return child.ask("compile", inputs=x, call=NATIVE, capability=HOPPER, properties=properties)
 
-        many, few, as_many = compiled(132), compiled(24), compiled(100)
-        self.assertIsNone(many["skipped"])
-        self.assertEqual([facts["kernel"] for facts in many["kernels"]], ["row_sums"])
-        self.assertNotEqual(many["identity"], few["identity"])
-        self.assertEqual(many["identity"], as_many["identity"])
+        for question in (
+            "torch.cuda.get_device_properties(x.device)",
+            "torch.cuda.get_device_properties()",
+            "torch.cuda.get_device_properties(device=0)",
+            "get_device_properties(x.device.index)",
+        ):
+            grid = f"row_sums[(min(x.shape[0], {question}.multi_processor_count),)]"
+            persistent = "from torch.cuda import get_device_properties\n" + ROWS.replace("row_sums[(x.shape[0],)]", grid)
+            child = host.candidate(persistent)
+            self.addCleanup(child.close)
+            many, few, as_many = compiled(child, 132), compiled(child, 24), compiled(child, 100)
+            self.assertIsNone(many["skipped"], question)
+            self.assertEqual([facts["kernel"] for facts in many["kernels"]], ["row_sums"])
+            self.assertNotEqual(many["identity"], few["identity"])
+            self.assertEqual(many["identity"], as_many["identity"])
 
     def test_tuning_briefly_is_not_held_against_the_candidate(self):
         child = host.fork()

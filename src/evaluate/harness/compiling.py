@@ -76,8 +76,13 @@ class _OfflineDriver:
 
     def get_device_properties(self, _device):
         known = self._properties
-        counts = {"multiprocessor_count": known.multi_processor_count, "warpSize": known.warp_size} if known else {}
-        return {"max_shared_mem": self.shared_bytes(), **counts}
+        names = {
+            "multiprocessor_count": "multi_processor_count",
+            "warpSize": "warp_size",
+            "max_num_regs": "regs_per_multiprocessor",
+        }
+        facts = {name: getattr(known, theirs) for name, theirs in names.items() if hasattr(known, theirs)}
+        return {"max_shared_mem": self.shared_bytes(), **facts}
 
     def shared_bytes(self):
         return _SHARED_BYTES.get(self._arch, 1 << 30)
@@ -199,7 +204,13 @@ def _nothing_launched(offline, compiled, launches, properties):
         (torch.cuda, "_maybe_exchange_device", lambda _device: index),
     ]
     if properties is not None:
-        changes.append((torch.cuda, "get_device_properties", lambda _device=None: properties))
+        changes += [
+            (torch.cuda, "get_device_properties", lambda device=None: properties),
+            # What that asks, where a candidate has imported it by a name of its own.
+            (torch.cuda, "_lazy_init", lambda: None),
+            (torch.cuda, "device_count", lambda: index + 1),
+            (torch.cuda, "_get_device_properties", lambda _index: properties),
+        ]
     before = active_driver._active
     active_driver.set_active(offline)
     try:

@@ -1,11 +1,9 @@
-"""How long @triton.autotune looks at a configuration.
+"""How long @triton.autotune looks at a configuration, and whoever else asks triton how long something takes.
 
 It times each for 125 ms by default: with eight configurations and four cases 4 s of the GPU, before a candidate
 that is to be ranked has been timed once. A few calls tell the configurations apart as well as they tell the
 candidates.
 """
-import statistics
-
 import triton.testing
 from triton.backends.nvidia.driver import CudaDriver
 from triton.runtime import driver
@@ -24,8 +22,8 @@ def tune_briefly():
 
 
 def benchmark(fn, warmup=None, rep=None, grad_to_none=None, quantiles=None, return_mode="mean"):
-    """In place of `triton.testing.do_bench`: the median of a few calls, milliseconds, each with a cold L2 cache;
-    as often as `quantiles` asks for numbers. The first call, which loads the kernel, is not timed."""
+    """In place of `triton.testing.do_bench`, with what it answers: a few calls, each with a cold L2 cache. The
+    first one, which loads the kernel, is not timed."""
     active = driver.active
     fn()
     cache = active.get_empty_cache_for_benchmark()
@@ -34,6 +32,8 @@ def benchmark(fn, warmup=None, rep=None, grad_to_none=None, quantiles=None, retu
         device = active.get_device_interface()
         pairs = [(device.Event(enable_timing=True), device.Event(enable_timing=True)) for _ in range(calls)]
         for start, end in pairs:
+            for tensor in grad_to_none or ():
+                tensor.grad = None
             active.clear_cache(cache)
             start.record()
             fn()
@@ -45,5 +45,4 @@ def benchmark(fn, warmup=None, rep=None, grad_to_none=None, quantiles=None, retu
     more = min(_CALLS, int(_ENOUGH_MS / max(times[0], 1e-3)))
     if more > 1:
         times = time(more)
-    median = statistics.median(times)
-    return median if quantiles is None else [median] * len(quantiles)
+    return triton.testing._summarize_statistics(times, quantiles, return_mode)

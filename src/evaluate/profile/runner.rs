@@ -104,7 +104,7 @@ impl Plane {
             Stop::Fault(error) => error.into(),
         };
         let folder = tempfile::Builder::new().prefix("profile-").tempdir_in(self.scratch())?;
-        let mut subject = Subject::start(self, candidate, Tuning::Brief).await.map_err(told)?;
+        let mut subject = Subject::start(self, candidate, Tuning::Usual).await.map_err(told)?;
         let compiled = subject.compile(&[case], seed).await.map_err(told);
         // Its scratch folder is all that is needed of it from now on.
         subject.child.kill();
@@ -182,7 +182,7 @@ impl Job<'_> {
         let plane = self.plane;
         let begun = Instant::now();
         session
-            .load(load_request(plane, &self.scratch.join("candidate.py"), Tuning::Brief))
+            .load(load_request(plane, &self.scratch.join("candidate.py"), Tuning::Usual))
             .await?;
         steps.note("load", begun);
         let begun = Instant::now();

@@ -18,7 +18,8 @@ impl State {
         let Some(rewrites) = self.plan.generation.rewrites else { return 0 };
         let room = rewrites.most.saturating_sub(self.rewrites);
         let mut opened = 0;
-        for number in 0..if rewrites.best_first { count } else { count.min(room) } {
+        let count = if rewrites.best_first && room > 0 { count } else { count.min(room) };
+        for number in 0..count {
             let kind = RequestKind::Rewrite(number);
             let request = OpenRequest { parent: parent.clone(), rung, kind, at_most: 1 };
             opened += u32::from(self.ask(request));
@@ -94,6 +95,12 @@ impl State {
         let of_recipes = |number: &usize| !self.comes_of_a_rewrite(*number);
         if rung.is_some() && self.numbers.get(parent).is_some_and(of_recipes) {
             self.rewrites_of_recipes += 1;
+        }
+        let most = self.plan.generation.rewrites.map_or(0, |rewrites| rewrites.most);
+        if self.rewrites >= most {
+            // That was the last one.
+            let rewrite = |it: &OpenRequest| matches!(it.kind, RequestKind::Rewrite(_));
+            self.requests.retain(|it| it.debit.is_some() || !rewrite(&it.request));
         }
     }
 
