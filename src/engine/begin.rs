@@ -48,6 +48,17 @@ pub(super) async fn find_earlier(
     }
 }
 
+/// A run that is not over and writes to the folder that this one will write to.
+pub(super) async fn left_in_folder(
+    store: &dyn RunStore,
+    request: &OptimizeRequest,
+) -> Result<Option<String>, EngineError> {
+    let Some(folder) = &request.output else { return Ok(None) };
+    let runs = store.list().await?;
+    let left = runs.into_iter().find(|it| it.state != RunState::Ended && it.output == *folder);
+    Ok(left.map(|it| it.id))
+}
+
 /// Identifies "the same command again": the target's text and contract, what the search may do,
 /// and where its output goes.
 fn key(request: &OptimizeRequest) -> Result<String, EngineError> {

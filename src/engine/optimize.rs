@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    begin::{begin, find_earlier, plan_of, resume},
+    begin::{begin, find_earlier, left_in_folder, plan_of, resume},
     ceilings::illuminate,
     error::EngineError,
     experience::{self, Circumstances},
@@ -120,6 +120,11 @@ pub async fn optimize(
     if let Some((record, _)) = &earlier {
         target = record.target.clone();
         audience.note(&format!("going on with run {}", record.id));
+    } else if let Some(id) = left_in_folder(&database, &request).await? {
+        audience.note(&format!(
+            "warning: run {id} was left unfinished in this folder by a command with other options, or by \
+             another version; this one begins anew (--resume {id} goes on with that one)"
+        ));
     }
     let plane = tokio::select! {
         plane = request.plane.start(target) => Arc::new(plane?),

@@ -136,6 +136,17 @@ fn a_folder_of_prompts_parks_the_run_until_somebody_has_answered() {
     assert_eq!(desk.report()["run"]["id"], id.as_str());
 }
 
+#[test]
+fn a_run_that_another_command_left_in_the_folder_is_named() {
+    let desk = Desk::tiny();
+    let arguments = ["--model", "folder:prompts", "--rewrites", "1", "--seeds", "0"];
+    desk.run(desk.optimize(&arguments)).exits_with(5);
+    let left = desk.events("resumed").len();
+    let other = [arguments.as_slice(), &["--seed", "2"]].concat();
+    desk.run(desk.optimize(&other)).exits_with(5).says("was left unfinished in this folder");
+    assert_eq!(desk.events("resumed").len(), left, "it begins anew");
+}
+
 fn files(folder: &Path, end: &str) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
