@@ -359,14 +359,19 @@ impl State {
         }
     }
 
-    /// Log ratio of the best on a rung, each by its last measurement.
+    /// Log ratio of the best on a rung, each by its last measurement. Asked for with every decision,
+    /// so that it ends at the first that can be no better.
     fn best_on(&self, rung: &RungState) -> Option<f64> {
-        let waiting = rung.waiting.first().map(|place| place.log_ratio);
-        let promoted = rung.promoted.iter().filter_map(|place| {
+        let mut best = rung.waiting.first().map(|place| place.log_ratio);
+        for place in &rung.promoted {
+            if best.is_some_and(|best| place.log_ratio <= best) {
+                break;
+            }
             let record = &self.records[place.number];
-            let (_, last) = record.place.filter(|_| record.rejection().is_none())?;
-            Some(last.log_ratio.min(place.log_ratio))
-        });
-        promoted.chain(waiting).max_by(f64::total_cmp)
+            let last = record.place.filter(|_| record.rejection().is_none());
+            let ratio = last.map(|(_, last)| last.log_ratio.min(place.log_ratio));
+            best = best.into_iter().chain(ratio).max_by(f64::total_cmp);
+        }
+        best
     }
 }
