@@ -51,23 +51,38 @@ pub(crate) async fn of_the_same_moment_are_kept_once(
     stores: Vec<Arc<impl ServiceStore + 'static>>,
 ) {
     let names: Vec<_> = (0..50).map(|number| format!("delivery-{number}")).collect();
+    assert_eq!(receive_crosswise(&stores, &names, Inserted::New).await, 50);
+    assert_eq!(waiting(&*stores[0], 1000).await.len(), 50);
+
+    for name in &names {
+        stores[0].postpone_delivery(name, None, "in vain").await.unwrap();
+    }
+    assert_eq!(receive_crosswise(&stores, &names, Inserted::Again).await, 50, "each but once");
+    assert_eq!(waiting(&*stores[0], 1000).await.len(), 50);
+}
+
+/// How often eight, each with another order of the same deliveries, are answered by `answer`.
+async fn receive_crosswise(
+    stores: &[Arc<impl ServiceStore + 'static>],
+    names: &[String],
+    answer: Inserted,
+) -> usize {
     let tasks: Vec<_> = (0..8)
         .map(|task: usize| {
             let store = Arc::clone(&stores[task % stores.len()]);
             let mut batch: Vec<_> = names.iter().map(|name| receipt(name)).collect();
-            // Every task comes with the same ones in another order.
             batch.rotate_left(task * 6);
-            batch.reverse();
+            if task % 2 == 1 {
+                batch.reverse();
+            }
             tokio::spawn(async move { store.receive(&batch).await.unwrap() })
         })
         .collect();
-    let mut new = 0;
+    let mut answers = 0;
     for task in tasks {
-        let answers = task.await.unwrap();
-        new += answers.iter().filter(|answer| **answer == Inserted::New).count();
+        answers += task.await.unwrap().iter().filter(|given| **given == answer).count();
     }
-    assert_eq!(new, 50);
-    assert_eq!(waiting(&*stores[0], 1000).await.len(), 50);
+    answers
 }
 
 pub(crate) async fn that_cannot_be_handled_come_again_or_are_given_up(store: &impl ServiceStore) {

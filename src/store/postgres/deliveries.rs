@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use sqlx::{query, query_scalar};
 
-use super::{PostgresStore, failure::Patience};
+use super::PostgresStore;
 use crate::store::{
     StoreError,
     service::{
@@ -18,12 +18,7 @@ use crate::store::{
 #[async_trait]
 impl DeliveryStore for PostgresStore {
     async fn receive(&self, receipts: &[Receipt]) -> Result<Vec<Inserted>, StoreError> {
-        let mut patience = Patience::new();
-        loop {
-            let received = self.insert(receipts).await;
-            let Some(pause) = patience.after(&received) else { return received };
-            tokio::time::sleep(pause).await;
-        }
+        self.patiently(|| self.insert(receipts)).await
     }
 
     async fn deliveries_due(&self, now: Millis, at_most: u32) -> Result<Vec<Delivery>, StoreError> {
@@ -35,17 +30,22 @@ impl DeliveryStore for PostgresStore {
     }
 
     async fn deliveries_done(&self, ids: &[&str], now: Millis) -> Result<(), StoreError> {
-        query(
-            "UPDATE deliveries SET state = 'done', ended = $2, error = NULL, body = $3 \
-             WHERE id = ANY($1) AND state = 'received'",
-        )
-        .bind(ids)
-        .bind(now)
-        .bind(NO_BODY)
-        .execute(&self.pool)
+        self.patiently(|| async {
+            query(
+                "WITH handled AS MATERIALIZED (SELECT id FROM deliveries \
+                 WHERE id = ANY($1) AND state = 'received' ORDER BY id FOR UPDATE) \
+                 UPDATE deliveries SET state = 'done', ended = $2, error = NULL, body = $3 \
+                 FROM handled WHERE deliveries.id = handled.id",
+            )
+            .bind(ids)
+            .bind(now)
+            .bind(NO_BODY)
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(|error| self.failed(error))
+        })
         .await
-        .map(drop)
-        .map_err(|error| self.failed(error))
     }
 
     async fn postpone_delivery(
@@ -72,17 +72,21 @@ impl DeliveryStore for PostgresStore {
     }
 
     async fn forget_deliveries(&self, before: Millis) -> Result<u64, StoreError> {
-        query(FORGET_DELIVERIES)
-            .bind(before)
-            .execute(&self.pool)
-            .await
-            .map(|done| done.rows_affected())
-            .map_err(|error| self.failed(error))
+        self.patiently(|| async {
+            query(FORGET_DELIVERIES)
+                .bind(before)
+                .execute(&self.pool)
+                .await
+                .map(|done| done.rows_affected())
+                .map_err(|error| self.failed(error))
+        })
+        .await
     }
 }
 
 impl PostgresStore {
-    /// All of them by two statements, however many they are.
+    /// All of them by two statements, however many they are. Numbered as they came, written in the order
+    /// of their ids: several services may be told the same ones in any order.
     async fn insert(&self, receipts: &[Receipt]) -> Result<Vec<Inserted>, StoreError> {
         let ids: Vec<&str> = receipts.iter().map(|it| it.id.as_str()).collect();
         let events: Vec<&str> = receipts.iter().map(|it| it.event.as_str()).collect();
@@ -91,11 +95,13 @@ impl PostgresStore {
         let mut transaction = self.begin().await?;
         let written = async {
             let new: Vec<String> = query_scalar(
-                "INSERT INTO deliveries (id, event, body, received, due, state) \
-                 SELECT id, event, body, received, received, 'received' \
+                "INSERT INTO deliveries (number, id, event, body, received, due, state) \
+                 OVERRIDING SYSTEM VALUE \
+                 SELECT number, id, event, body, received, received, 'received' FROM \
+                 (SELECT nextval(pg_get_serial_sequence('deliveries', 'number')) AS number, * \
                  FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[]) \
-                 WITH ORDINALITY AS receipts (id, event, body, received, place) ORDER BY place \
-                 ON CONFLICT (id) DO NOTHING RETURNING id",
+                 WITH ORDINALITY AS receipts (id, event, body, received, place)) AS numbered \
+                 ORDER BY id, place ON CONFLICT (id) DO NOTHING RETURNING id",
             )
             .bind(&ids)
             .bind(&events)
@@ -104,11 +110,12 @@ impl PostgresStore {
             .fetch_all(&mut *transaction)
             .await?;
             let again: Vec<String> = query_scalar(
-                "UPDATE deliveries SET state = 'received', attempts = 0, due = receipts.received, \
+                "WITH failed AS MATERIALIZED (SELECT id FROM deliveries \
+                 WHERE id = ANY($1) AND state = 'failed' ORDER BY id FOR UPDATE) \
+                 UPDATE deliveries SET state = 'received', attempts = 0, due = receipts.received, \
                  error = NULL, ended = NULL \
-                 FROM unnest($1::text[], $2::bigint[]) AS receipts (id, received) \
-                 WHERE deliveries.id = receipts.id AND deliveries.state = 'failed' \
-                 RETURNING deliveries.id",
+                 FROM failed JOIN unnest($1::text[], $2::bigint[]) AS receipts (id, received) \
+                 USING (id) WHERE deliveries.id = failed.id RETURNING deliveries.id",
             )
             .bind(&ids)
             .bind(&moments)

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use backon::ExponentialBuilder;
+
 use crate::store::StoreError;
 
 /// What `error` of the database called `name` means to a user.
@@ -29,27 +31,20 @@ pub(super) fn explain(name: &str, error: sqlx::Error) -> StoreError {
     }
 }
 
-/// Patience with transactions that Postgres undid for the sake of another.
-pub(super) struct Patience {
-    tries: u32,
+/// When to try again what Postgres undid for the sake of another transaction. At random, because those
+/// that were in one another's way would be so again at the same moment.
+pub(super) fn pauses() -> ExponentialBuilder {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(5))
+        .with_max_delay(Duration::from_millis(500))
+        .with_max_times(12)
+        .with_jitter()
 }
 
-impl Patience {
-    const TRIES: u32 = 6;
-
-    pub(super) fn new() -> Self {
-        Self { tries: 0 }
-    }
-
-    /// How long to wait before it is tried again; `None` where that would not help.
-    pub(super) fn after<T>(&mut self, outcome: &Result<T, StoreError>) -> Option<Duration> {
-        let Err(StoreError::Database { source, .. }) = outcome else { return None };
-        // Serialization failure, deadlock.
-        let undone = matches!(code(source).as_deref(), Some("40001" | "40P01"));
-        self.tries += 1;
-        (undone && self.tries < Self::TRIES)
-            .then(|| Duration::from_millis(5).saturating_mul(1 << self.tries))
-    }
+/// Whether it was undone so: a serialization failure or a deadlock.
+pub(super) fn was_undone(error: &StoreError) -> bool {
+    let StoreError::Database { source, .. } = error else { return false };
+    matches!(code(source).as_deref(), Some("40001" | "40P01"))
 }
 
 fn code(error: &sqlx::Error) -> Option<String> {

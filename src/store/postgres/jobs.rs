@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use sqlx::{Postgres, Row, Transaction, query, query_as};
 
-use super::{PostgresStore, effects::keep_effects, failure::Patience};
+use super::{PostgresStore, effects::keep_effects};
 use crate::store::{
     StoreError,
     service::{
@@ -23,14 +23,14 @@ use crate::store::{
 #[async_trait]
 impl JobStore for PostgresStore {
     async fn apply(&self, change: &Change, now: Millis) -> Result<Applied, StoreError> {
-        let applied = self.keep_patiently(change, now).await?;
+        let applied = self.patiently(|| self.keep(change, now)).await?;
         if applied == Applied::Duplicate {
             let handled = Change {
                 delivery: change.delivery.clone(),
                 done: change.done.clone(),
                 ..Change::default()
             };
-            self.keep_patiently(&handled, now).await?;
+            self.patiently(|| self.keep(&handled, now)).await?;
         }
         Ok(applied)
     }
@@ -131,15 +131,6 @@ impl JobStore for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn keep_patiently(&self, change: &Change, now: Millis) -> Result<Applied, StoreError> {
-        let mut patience = Patience::new();
-        loop {
-            let applied = self.keep(change, now).await;
-            let Some(pause) = patience.after(&applied) else { return applied };
-            tokio::time::sleep(pause).await;
-        }
-    }
-
     /// All of a change in one transaction, or nothing of it.
     async fn keep(&self, change: &Change, now: Millis) -> Result<Applied, StoreError> {
         let mut transaction = self.begin().await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use sqlx::{Postgres, Transaction, query, query_scalar};
 
-use super::{PostgresStore, failure::Patience};
+use super::PostgresStore;
 use crate::store::{
     StoreError,
     event::{EventRow, content_hash},
@@ -27,12 +27,7 @@ impl JournalStore for PostgresStore {
         now: Millis,
     ) -> Result<bool, StoreError> {
         let rows = Rows::of(&part)?;
-        let mut patience = Patience::new();
-        loop {
-            let copied = self.copy((job, fence, kernel), &part, &rows, now).await;
-            let Some(pause) = patience.after(&copied) else { return copied };
-            tokio::time::sleep(pause).await;
-        }
+        self.patiently(|| self.copy((job, fence, kernel), &part, &rows, now)).await
     }
 
     async fn copied_run(&self, job: &JobId, kernel: &str) -> Result<Option<KeptRun>, StoreError> {

@@ -1,7 +1,8 @@
 //! What a service keeps, in Postgres, which several services and runners can share.
 //!
-//! Transactions are `READ COMMITTED`: what they depend on they compare and lock by themselves. Where
-//! two wait for one another, Postgres undoes one, and that one is tried again.
+//! Transactions are `READ COMMITTED`: what they depend on they compare and lock by themselves. Rows are
+//! locked in the order of their ids wherever that can be. Where two transactions wait for one another all
+//! the same, Postgres undoes one after a second (`deadlock_timeout`), and that one is tried again.
 
 mod connect;
 mod deliveries;
@@ -13,6 +14,7 @@ mod lease;
 
 use std::fmt;
 
+use backon::Retryable;
 use sqlx::{PgPool, Postgres, Transaction};
 
 use super::StoreError;
@@ -45,6 +47,19 @@ impl PostgresStore {
 
     async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         self.pool.begin().await.map_err(|error| self.failed(error))
+    }
+
+    /// Tries again what Postgres undid for the sake of another transaction.
+    async fn patiently<T, Attempt>(&self, attempt: impl FnMut() -> Attempt) -> Result<T, StoreError>
+    where
+        Attempt: Future<Output = Result<T, StoreError>>,
+    {
+        attempt
+            .retry(failure::pauses())
+            .sleep(tokio::time::sleep)
+            .when(failure::was_undone)
+            .notify(|error, wait| tracing::debug!(%error, ?wait, "trying again"))
+            .await
     }
 
     fn failed(&self, source: sqlx::Error) -> StoreError {
