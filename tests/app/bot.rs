@@ -11,6 +11,7 @@ use std::{
 use kernelbrain::{
     search::{Stop, StopSwitch},
     service::{
+        clock::{Clock, SystemClock},
         config::{Environment, ServerConfig},
         open::{Serving, serve},
     },
@@ -121,6 +122,12 @@ impl Bot {
         let mut bot = Self { folder, store, with_runner, switch: None, serving: None };
         bot.start(github).await;
         bot
+    }
+
+    /// Whether another service could go on in its place at this moment.
+    pub async fn has_handed_over(&self) -> bool {
+        let now = SystemClock.now();
+        self.store.lead("backstage", "another service", now, now).await.unwrap()
     }
 
     /// Starts it, again.

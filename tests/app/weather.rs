@@ -212,7 +212,9 @@ async fn a_restart_at_any_point_loses_and_doubles_nothing() {
     }
     bot.settled(&github).await;
     is_told_once(&github, &pull);
+    assert!(!bot.has_handed_over().await, "it works");
     bot.stop().await;
+    assert!(bot.has_handed_over().await, "nobody has to wait until its right runs out");
 }
 
 #[tokio::test(flavor = "multi_thread")]

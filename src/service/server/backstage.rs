@@ -46,9 +46,12 @@ pub struct Backstage {
     pub options: BackstageOptions,
 }
 
-/// How long the right to be the one that works lasts, and how often it is prolonged.
+/// The right to be the one that works, how long it lasts, and how often it is prolonged.
+const RIGHT: &str = "backstage";
 const LEAD: Duration = Duration::from_secs(15);
 const LEAD_EVERY: Duration = Duration::from_secs(3);
+/// How long what is under way may take when it is asked to stop.
+const FINISH: Duration = Duration::from_secs(5);
 /// How far back missed deliveries are asked for: GitHub keeps them for three days.
 const RECOVER: Duration = Duration::from_secs(2 * 24 * 3600);
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
@@ -58,28 +61,47 @@ const GATHER: Duration = Duration::from_millis(20);
 impl Backstage {
     /// Works until told to stop.
     pub async fn run(self, stop: Stop) {
-        loop {
-            if stop.requested() {
-                return;
-            }
-            if self.leads().await {
-                self.lead(stop.clone()).await;
+        while !stop.requested() {
+            if self.leads().await && self.lead(&stop).await {
+                self.give_back().await;
             }
             self.nap(&stop).await;
         }
     }
 
-    /// Works as long as this is the one that does.
-    async fn lead(&self, stop: Stop) {
-        let mut others = stop.clone();
+    /// Works as long as this is the one that does; whether it has ended in order, with nothing under way.
+    async fn lead(&self, stop: &Stop) -> bool {
+        let mut asked = stop.clone();
+        let too_late = async {
+            asked.wait().await;
+            tokio::time::sleep(FINISH).await;
+        };
         tokio::select! {
-            () = self.stay() => tracing::warn!("another service works now"),
-            () = self.take_in(&stop) => {}
-            () = self.dispatch(&stop) => {}
-            () = self.look_after(&stop) => {}
-            () = self.recover(&stop) => {}
+            () = self.stay() => {
+                tracing::warn!("another service works now");
+                false
+            }
+            () = self.work(stop) => true,
             // What is under way ends with its future: everything can end at any moment.
-            () = others.wait() => {}
+            () = too_late => false,
+        }
+    }
+
+    /// Ends when it is asked to stop and what was begun by then is done.
+    async fn work(&self, stop: &Stop) {
+        tokio::join!(
+            self.take_in(stop),
+            self.dispatch(stop),
+            self.look_after(stop),
+            self.recover(stop)
+        );
+    }
+
+    /// Another service need not wait until the right runs out.
+    async fn give_back(&self) {
+        let now = self.clock.now();
+        if let Err(error) = self.store.lead(RIGHT, &self.options.owner, now, now).await {
+            tracing::warn!(%error, "another service waits until it is seen that this one has ended");
         }
     }
 
@@ -96,7 +118,7 @@ impl Backstage {
     async fn leads(&self) -> bool {
         let now = self.clock.now();
         let until = now + in_millis(LEAD);
-        match self.store.lead("backstage", &self.options.owner, now, until).await {
+        match self.store.lead(RIGHT, &self.options.owner, now, until).await {
             Ok(leads) => leads,
             Err(error) => {
                 tracing::warn!(%error, "cannot ask who works");
@@ -106,7 +128,7 @@ impl Backstage {
     }
 
     async fn take_in(&self, stop: &Stop) {
-        loop {
+        while !stop.requested() {
             match self.intake.step().await {
                 Ok(taken) if taken.deliveries == 0 => self.nap_until(&self.arrivals, stop).await,
                 Ok(taken) => {
@@ -123,7 +145,7 @@ impl Backstage {
     }
 
     async fn dispatch(&self, stop: &Stop) {
-        loop {
+        while !stop.requested() {
             match self.dispatcher.step().await {
                 Ok(true) => {}
                 Ok(false) => self.nap(stop).await,
@@ -134,7 +156,7 @@ impl Backstage {
 
     async fn look_after(&self, stop: &Stop) {
         let mut forgot: Option<Instant> = None;
-        loop {
+        while !stop.requested() {
             if let Err(error) = self.upkeep.step().await {
                 self.stumble("jobs", &error, stop).await;
             }
@@ -145,21 +167,18 @@ impl Backstage {
                     tracing::warn!(%error, "old deliveries stay");
                 }
             }
-            tokio::time::sleep(self.options.look_every).await;
+            sleep(self.options.look_every, stop).await;
         }
     }
 
-    async fn recover(&self, _stop: &Stop) {
-        if self.options.recover_every.is_zero() {
-            std::future::pending::<()>().await;
-        }
-        loop {
+    async fn recover(&self, stop: &Stop) {
+        while !stop.requested() && !self.options.recover_every.is_zero() {
             match recover_deliveries(&self.github, SystemTime::now(), RECOVER).await {
                 Ok(0) => {}
                 Ok(asked) => tracing::info!(asked, "asked for missed deliveries again"),
                 Err(error) => tracing::warn!(%error, "cannot ask for missed deliveries"),
             }
-            tokio::time::sleep(self.options.recover_every).await;
+            sleep(self.options.recover_every, stop).await;
         }
     }
 
@@ -168,16 +187,23 @@ impl Backstage {
     }
 
     async fn nap_until(&self, bell: &Notify, stop: &Stop) {
-        let mut stop = stop.clone();
         tokio::select! {
             () = bell.notified() => {}
-            () = tokio::time::sleep(self.options.look_every) => {}
-            () = stop.wait() => {}
+            () = sleep(self.options.look_every, stop) => {}
         }
     }
 
     async fn stumble(&self, what: &str, error: &StoreError, stop: &Stop) {
         tracing::error!(%error, "cannot work off {what}");
         self.nap(stop).await;
+    }
+}
+
+/// Sleeps for `time`, or until asked to stop.
+async fn sleep(time: Duration, stop: &Stop) {
+    let mut stop = stop.clone();
+    tokio::select! {
+        () = tokio::time::sleep(time) => {}
+        () = stop.wait() => {}
     }
 }
