@@ -157,6 +157,8 @@ impl<'a> Starter<'a> {
         ];
         if self.config.device == Device::Cpu {
             environment.push(("TRITON_INTERPRET", "1".into()));
+            // Threads that wait for work would spin, and take the cores from the other processes.
+            environment.push(("OMP_WAIT_POLICY", "passive".into()));
         }
         environment
     }
