@@ -47,6 +47,7 @@ def _conv1d(x, w):
 # name: (shapes of the inputs, reference). Sizes are ragged, except where the exemplar's task says that they may not be.
 CHECKS = {
     "atomic-accumulation": ([(70, 300)], lambda x: x.sum(0)),
+    "banded-window": ([(2, 5, 1030), (6, 5, 5)], _conv1d),
     "base-two-exponentials": ([(5, 300)], lambda x: torch.softmax(0.125 * x, -1)),
     "cheap-addresses": ([(2, 3, 1100), (3,)], lambda x, gain: x * gain[:, None]),
     "convolution-as-product": ([(2, 17, 70), (18, 17, 3)], _conv1d),

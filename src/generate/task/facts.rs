@@ -43,6 +43,8 @@ pub enum Fact {
     WarpSpecialized,
     /// A mask.
     Mask,
+    /// Positions that may lie before the beginning (`at >= 0`), as at the border of a window that slides.
+    Window,
     /// Conversions to 64-bit integers.
     Int64,
     /// A cache hint: eviction policy or cache modifier.
@@ -130,10 +132,21 @@ fn in_kernel(source: &Source, kernel: Function<'_>, facts: &mut BTreeSet<Fact>) 
                     _ => {}
                 }
             }
+            "comparison_operator" if tests_for_the_beginning(source, node) => {
+                facts.insert(Fact::Window);
+            }
             "call" => in_call(source, node, facts),
             _ => {}
         }
     }
+}
+
+/// Whether a comparison asks if something is at least 0.
+fn tests_for_the_beginning(source: &Source, comparison: Node<'_>) -> bool {
+    let mut cursor = comparison.walk();
+    let parts: Vec<&str> =
+        comparison.children(&mut cursor).map(|part| source.slice(part)).collect();
+    parts.windows(3).any(|part| matches!(part, [_, ">=", "0"] | ["0", "<=", _]))
 }
 
 /// Whether `acc += …` has a product of different values in it.

@@ -111,3 +111,21 @@ fn products_that_are_added_up_are_told_from_squares_and_scalings() {
         assert!(!has_product(&format!("    {other}\n")), "{other}");
     }
 }
+
+#[test]
+fn windows_are_told_by_positions_before_the_beginning() {
+    let slides = |mask: &str| {
+        let source = format!(
+            "import triton\nimport triton.language as tl\n\n@triton.jit\n\
+             def kernel(x, n, B: tl.constexpr):\n    at = tl.arange(0, B) - 1\n    \
+             tile = tl.load(x + at, mask={mask})\n"
+        );
+        Facts::of(&Source::parse(source).unwrap()).has(Fact::Window)
+    };
+    for mask in ["(at >= 0) & (at < n)", "(0 <= at) & (at < n)", "(at < n) & (at // 2 >= 0)"] {
+        assert!(slides(mask), "{mask}");
+    }
+    for mask in ["at < n", "(at >= n)", "(at > 0)", "(1 <= at)"] {
+        assert!(!slides(mask), "{mask}");
+    }
+}
