@@ -89,13 +89,13 @@ def race(arguments, name, folder, against):
 
 
 def summary(report):
-    generation = report["generation"]
+    generation = report.get("generation")
     spent = report["budget"]
     return {
         "outcome": report["outcome"],
-        "speedup": report["speedup"] and report["speedup"]["vs_baseline"],
+        "speedup": report.get("speedup") and report["speedup"]["vs_baseline"],
         "cases": {case["name"]: {"best_us": case["best_us"], "baseline_us": case["baseline_us"]} for case in report["cases"]},
-        "moves": report["best"] and report["best"]["moves"],
+        "moves": report.get("best") and report["best"]["moves"],
         "gpu_seconds": spent["gpu_seconds_spent"],
         "wall_seconds": spent["wall_seconds_spent"],
         "evaluations": spent["evaluations_spent"],
@@ -136,7 +136,7 @@ def main():
             operators[name] = {"recording": recording["run"], **found}
             print(name, json.dumps(operators[name]), flush=True)
             arguments.out.write_text(json.dumps(
-                {"command": sys.argv, "gpu_budget": arguments.gpu_budget, "operators": operators}, indent=1,
+                {"command": ["tests/gpu/together.py", *sys.argv[1:]], "gpu_budget": arguments.gpu_budget, "operators": operators}, indent=1,
             ) + "\n")
 
 
