@@ -5,7 +5,8 @@
 For each operator two runs with the same first candidates, without profiles: one evaluates every candidate on
 the lowest and on the highest rung (`--full-evaluation`), one promotes over the default ladder. Both are ended when
 their search is over and the verification begins. `--everything FILE` takes the first run from an earlier result,
-to look at another ladder. From the journals:
+to look at another ladder, or because there was no time for the second: what the first one measured is written as
+soon as it is over. From the journals:
 
 - Kendall's tau between the order on rung 0 and the order at full fidelity. Pairs whose latencies at full
   fidelity differ by less than `--tie` have no order that a measurement could find, and are left out;
@@ -132,14 +133,14 @@ def measure_everything(arguments, name, folder):
     ladder = RUNG_0.format(cases=arguments.rung_0_cases, keep=1.0) + TOP
     measured, seconds, baseline = evaluations(run(arguments, name, folder / "all", ladder, "--full-evaluation"))
     both = {candidate: {"0": rungs[0], "1": rungs[1]} for candidate, rungs in measured.items() if {0, 1} <= rungs.keys()}
-    return both, {str(rung): spent for rung, spent in seconds.items()}, baseline
+    everything = {str(rung): spent for rung, spent in seconds.items()}
+    return {"gpu_seconds": {"everything": everything}, "baseline_us": baseline, "latencies_us": both}
 
 
-def examine(arguments, name, folder, earlier):
-    if earlier:
-        both, seconds, baseline = earlier["latencies_us"], earlier["gpu_seconds"]["everything"], earlier["baseline_us"]
-    else:
-        both, seconds, baseline = measure_everything(arguments, name, folder)
+def compare(arguments, name, folder, everything):
+    """The ladder's run, beside what was found by measuring everything."""
+    both, baseline = everything["latencies_us"], everything["baseline_us"]
+    seconds = everything["gpu_seconds"]["everything"]
     full = {candidate: geometric_mean(rungs["1"]) for candidate, rungs in both.items()}
     by_rung_0 = [(geometric_mean(rungs["0"]), full[candidate]) for candidate, rungs in both.items()]
     by_first_case = [(next(iter(rungs["0"].values())), full[candidate]) for candidate, rungs in both.items()]
@@ -187,12 +188,17 @@ def main():
     names = arguments.only or sorted(path.parent.name for path in arguments.benchmarks.glob("*/input_kernel.py"))
     earlier = json.loads(arguments.everything.read_text())["operators"] if arguments.everything else {}
     result = {"command": " ".join(sys.argv), "tie": arguments.tie, "operators": {}}
+    def keep(found):
+        result["operators"][name] = found
+        arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            result["operators"][name] = examine(arguments, name, pathlib.Path(folder), earlier.get(name))
+            everything = earlier.get(name) or measure_everything(arguments, name, pathlib.Path(folder))
+            keep(everything)
+            keep(compare(arguments, name, pathlib.Path(folder), everything))
         shown = {key: value for key, value in result["operators"][name].items() if not key.endswith("_us")}
         print(name, json.dumps(shown))
-        arguments.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":
