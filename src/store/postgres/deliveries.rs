@@ -10,7 +10,7 @@ use crate::store::{
     StoreError,
     service::{
         Delivery, DeliveryState, DeliveryStore, Inserted, Millis, Receipt, rows,
-        sql::{DELIVERIES_DUE, DELIVERY_STATE, FORGET_DELIVERIES, NO_BODY, POSTPONE_DELIVERY},
+        sql::{DELIVERIES_DUE, DELIVERY_STATE, NO_BODY, POSTPONE_DELIVERY},
         values::words,
     },
 };
@@ -73,12 +73,16 @@ impl DeliveryStore for PostgresStore {
 
     async fn forget_deliveries(&self, before: Millis) -> Result<u64, StoreError> {
         self.patiently(|| async {
-            query(FORGET_DELIVERIES)
-                .bind(before)
-                .execute(&self.pool)
-                .await
-                .map(|done| done.rows_affected())
-                .map_err(|error| self.failed(error))
+            query(
+                "WITH old AS MATERIALIZED (SELECT id FROM deliveries WHERE ended < $1 \
+                 ORDER BY id FOR UPDATE) \
+                 DELETE FROM deliveries USING old WHERE deliveries.id = old.id",
+            )
+            .bind(before)
+            .execute(&self.pool)
+            .await
+            .map(|done| done.rows_affected())
+            .map_err(|error| self.failed(error))
         })
         .await
     }

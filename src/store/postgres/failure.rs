@@ -37,7 +37,7 @@ pub(super) fn pauses() -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(5))
         .with_max_delay(Duration::from_millis(500))
-        .with_max_times(12)
+        .with_max_times(8)
         .with_jitter()
 }
 

@@ -49,8 +49,6 @@ pub(in crate::store) const NO_BODY: &[u8] = &[];
 
 pub(in crate::store) const DELIVERY_STATE: &str = "SELECT state FROM deliveries WHERE id = $1";
 
-pub(in crate::store) const FORGET_DELIVERIES: &str = "DELETE FROM deliveries WHERE ended < $1";
-
 // Jobs.
 
 pub(in crate::store) const JOB: &str = select_jobs!("WHERE id = $1");

@@ -9,7 +9,7 @@ use crate::store::{
     StoreError,
     service::{
         Delivery, DeliveryState, DeliveryStore, Inserted, Millis, Receipt, rows,
-        sql::{DELIVERIES_DUE, DELIVERY_STATE, FORGET_DELIVERIES, NO_BODY, POSTPONE_DELIVERY},
+        sql::{DELIVERIES_DUE, DELIVERY_STATE, NO_BODY, POSTPONE_DELIVERY},
         values::words,
     },
 };
@@ -79,7 +79,7 @@ impl DeliveryStore for SqliteStore {
 
     async fn forget_deliveries(&self, before: Millis) -> Result<u64, StoreError> {
         let _turn = self.turn.lock().await;
-        query(FORGET_DELIVERIES)
+        query("DELETE FROM deliveries WHERE ended < $1")
             .bind(before)
             .execute(&self.pool)
             .await
