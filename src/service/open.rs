@@ -1,6 +1,6 @@
 //! From a configuration to a running service or runner.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, os::fd::AsFd, sync::Arc, time::Duration};
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::{ExposeSecret, SecretString};
@@ -96,6 +96,8 @@ pub async fn serve(
     let listen = |source| OpenError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
+    // Nobody else has the address, and with it the name of this service, until the work is over.
+    let held = listener.as_fd().try_clone_to_owned().map_err(listen)?;
 
     let state = Arc::new(ServiceState {
         store: Arc::clone(&store),
@@ -145,6 +147,7 @@ pub async fn serve(
             }
         };
         tokio::time::timeout(GRACE, all).await.ok();
+        drop(held);
         served
     });
     Ok(Serving { address, server })

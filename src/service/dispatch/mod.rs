@@ -109,11 +109,16 @@ impl Dispatcher {
             let lane = self.clone();
             lanes.spawn(async move { lane.work_off(installation).await });
         }
-        let mut any = false;
+        // One that failed does not end the others, which may be in the middle of a write.
+        let mut outcome = Ok(false);
         while let Some(worked) = lanes.join_next().await {
-            any |= worked.unwrap_or(Ok(false))?;
+            match (&mut outcome, worked.unwrap_or(Ok(false))) {
+                (Ok(any), Ok(worked)) => *any |= worked,
+                (Ok(_), Err(error)) => outcome = Err(error),
+                (Err(_), _) => {}
+            }
         }
-        Ok(any)
+        outcome
     }
 
     /// One effect of a lane.

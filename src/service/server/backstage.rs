@@ -71,17 +71,20 @@ impl Backstage {
 
     /// Works as long as this is the one that does; whether it has ended in order, with nothing under way.
     async fn lead(&self, stop: &Stop) -> bool {
+        let over = Notify::new();
+        let working = async {
+            self.work(stop).await;
+            over.notify_one();
+            std::future::pending().await
+        };
         let mut asked = stop.clone();
         let too_late = async {
             asked.wait().await;
             tokio::time::sleep(FINISH).await;
         };
         tokio::select! {
-            () = self.stay() => {
-                tracing::warn!("another service works now");
-                false
-            }
-            () = self.work(stop) => true,
+            ended = self.stay(&over) => ended,
+            () = working => false,
             // What is under way ends with its future: everything can end at any moment.
             () = too_late => false,
         }
@@ -105,12 +108,16 @@ impl Backstage {
         }
     }
 
-    /// Ends when somebody else leads.
-    async fn stay(&self) {
+    /// Prolongs the right until the work is over (`true`), or somebody else leads.
+    async fn stay(&self, over: &Notify) -> bool {
         loop {
-            tokio::time::sleep(LEAD_EVERY).await;
+            tokio::select! {
+                () = over.notified() => return true,
+                () = tokio::time::sleep(LEAD_EVERY) => {}
+            }
             if !self.leads().await {
-                return;
+                tracing::warn!("another service works now");
+                return false;
             }
         }
     }
@@ -173,7 +180,13 @@ impl Backstage {
 
     async fn recover(&self, stop: &Stop) {
         while !stop.requested() && !self.options.recover_every.is_zero() {
-            match recover_deliveries(&self.github, SystemTime::now(), RECOVER).await {
+            let mut asked = stop.clone();
+            let recovered = tokio::select! {
+                recovered = recover_deliveries(&self.github, SystemTime::now(), RECOVER) => recovered,
+                // What was not asked for again is asked for by the next one.
+                () = asked.wait() => return,
+            };
+            match recovered {
                 Ok(0) => {}
                 Ok(asked) => tracing::info!(asked, "asked for missed deliveries again"),
                 Err(error) => tracing::warn!(%error, "cannot ask for missed deliveries"),
