@@ -187,7 +187,8 @@ def main():
     arguments = parser.parse_args()
     names = arguments.only or sorted(path.parent.name for path in arguments.benchmarks.glob("*/input_kernel.py"))
     earlier = json.loads(arguments.everything.read_text())["operators"] if arguments.everything else {}
-    result = {"command": " ".join(sys.argv), "tie": arguments.tie, "operators": {}}
+    result = {"command": " ".join(sys.argv), "tie": arguments.tie, "operators": dict(earlier)}
+
     def keep(found):
         result["operators"][name] = found
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")

@@ -2,10 +2,12 @@
 
     python3 tests/gpu/together.py BINARY BENCHMARKS RECORDINGS --gpu-budget 60s --out together.json
 
-For each operator of BENCHMARKS that RECORDINGS has a search of (NAME*-DEVICE.json.gz, made by record.py; the last
-in the order of their names): three runs from the same kernel, whose model, where they have one, gives the recorded
-answers (`--model replay:`). A request that was not made in the recorded search stays without an answer and costs
-nothing; how many were answered is reported. Then the winner of both is raced against that of each alone, interleaved
+For each operator of BENCHMARKS that RECORDINGS has a search of (NAME-DEVICE.json.gz or NAME-…-DEVICE.json.gz, made by
+record.py; the last in the order of their names): three runs from the same kernel, whose model, where they have one,
+gives the recorded answers (`--model replay:`), but none about what recipes made: those could only be asked for where
+there are recipes, and both runs are to have the same model. A request that was not made in the recorded search stays
+without an answer and costs nothing; how many were answered is reported. Each mode is run once: the intervals are those
+of the measurement, not of the search's luck. Then the winner of both is raced against that of each alone, interleaved
 in one process (`bench --against`), because two runs cannot be compared to a percent. A run that improved nothing has
 the baseline for its winner.
 """
@@ -23,8 +25,18 @@ MODES = {"recipes": None, "model": "rewrites", "both": "both"}
 
 def recorded(arguments, name):
     """The recording to take for an operator, if there is one."""
-    found = sorted(arguments.recordings.glob(f"{name}*-{arguments.recorded_on}.json.gz"))
+    last = f"-{arguments.recorded_on}.json.gz"
+    found = sorted([*arguments.recordings.glob(f"{name}{last}"), *arguments.recordings.glob(f"{name}-*{last}")])
     return json.loads(gzip.decompress(found[-1].read_bytes())) if found else None
+
+
+def available_to_a_model_alone(recording):
+    """The exchanges about the baseline and about what a model made of it."""
+    made_by = {
+        event["candidate"]["id"]: event["candidate"]["move"]["kind"]
+        for event in recording["events"] if isinstance(event.get("candidate"), dict)
+    }
+    return [exchange for exchange in recording["exchanges"] if made_by.get(exchange["parent"], "baseline") != "recipe"]
 
 
 def restore(arguments, recording, database):
@@ -46,7 +58,7 @@ def restore(arguments, recording, database):
                     recording["run"], exchange["parent"], -1 if exchange["rung"] is None else exchange["rung"],
                     json.dumps(exchange["kind"], separators=(",", ":")), json.dumps(exchange["said"]),
                 )
-                for exchange in recording["exchanges"]
+                for exchange in available_to_a_model_alone(recording)
             ],
         )
     connection.close()
@@ -85,7 +97,8 @@ def race(arguments, name, folder, against):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode not in (0, 1):
         sys.exit(f"{name}: bench ends with status {done.returncode}\n{done.stderr[-2000:]}")
-    return {"same": False, "speedup": json.loads(done.stdout)["results"][0]["vs_baseline"]}
+    judged = json.loads(done.stdout)["results"][0]
+    return {"same": False, "speedup": judged["vs_baseline"], "rejected": judged["reason"]}
 
 
 def summary(report):

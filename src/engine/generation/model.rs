@@ -235,8 +235,8 @@ impl ModelGenerator {
 
     /// The first question of a request, or why there is none.
     fn begin(&mut self, key: ExchangeKey, request: Request) -> Exchange {
-        if let Some(recording) = &self.parts.recording {
-            let mut exchange = recording.find(&key);
+        if let Some(recording) = &mut self.parts.recording {
+            let mut exchange = recording.take(&key);
             if matches!(key.kind, RequestKind::Rewrite(_)) {
                 self.count(&exchange);
             }

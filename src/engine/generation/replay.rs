@@ -21,22 +21,23 @@ impl Recording {
         Self { run: run.into(), exchanges }
     }
 
-    /// What was said for a request; on the rung that it comes from, or else on the lowest.
-    pub(super) fn find(&self, key: &ExchangeKey) -> Exchange {
-        let exact = self.exchanges.get(key).filter(|said| said.result.is_some());
-        let said = exact.or_else(|| self.on_another_rung(key)).cloned();
+    /// What was said for a request: on the rung that it comes from, or else on the lowest with a
+    /// candidate. It is not said again.
+    pub(super) fn take(&mut self, key: &ExchangeKey) -> Exchange {
+        let exact = self.exchanges.get(key).is_some_and(|said| said.result.is_some());
+        let found = if exact { Some(key.clone()) } else { self.on_another_rung(key) };
+        let said = found.and_then(|found| self.exchanges.remove(&found));
         let missing = || Said::nothing(format!("run {} was never asked for this", self.run));
         Exchange { key: key.clone(), said: said.unwrap_or_else(missing) }
     }
 
-    fn on_another_rung(&self, key: &ExchangeKey) -> Option<&Said> {
+    fn on_another_rung(&self, key: &ExchangeKey) -> Option<ExchangeKey> {
         self.exchanges
             .iter()
-            .filter(|(other, said)| {
-                other.parent == key.parent && other.kind == key.kind && said.result.is_some()
-            })
-            .min_by_key(|(other, _)| other.rung)
-            .map(|(_, said)| said)
+            .filter(|(other, _)| other.parent == key.parent && other.kind == key.kind)
+            .filter_map(|(other, said)| Some((other, said.result.as_ref()?)))
+            .min_by_key(|(other, result)| (result.is_err(), other.rung))
+            .map(|(other, _)| other.clone())
     }
 }
 
@@ -61,15 +62,16 @@ mod tests {
             said.result = said.result.filter(|_| reason.is_some());
             Exchange { key, said }
         });
-        let recording = Recording::new("earlier", exchanges.into());
-        let said = |rung, number| {
-            let exchange = recording.find(&asked(rung, number));
+        let mut recording = Recording::new("earlier", exchanges.into());
+        let mut said = |rung, number| {
+            let exchange = recording.take(&asked(rung, number));
             assert_eq!(exchange.key, asked(rung, number), "it is this run's exchange");
             exchange.said.result.unwrap().unwrap_err()
         };
         assert_eq!(said(Some(2), 0), "on rung 2");
         assert_eq!(said(Some(0), 0), "on rung 1");
         let nothing = "run earlier was never asked for this";
+        assert_eq!(said(Some(1), 0), nothing, "no answer comes twice");
         assert_eq!(said(Some(1), 1), nothing, "it was asked and not answered");
         assert_eq!(said(Some(1), 2), nothing);
     }
