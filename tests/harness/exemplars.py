@@ -84,6 +84,7 @@ CHECKS = {
 }
 # Both sides of a choice that the host makes.
 FURTHER = {
+    "banded-window": [[(2, 1, 600), (3, 1, 7)], [(1, 2, 300), (4, 2, 9)], [(2, 8, 640), (8, 8, 3)], [(1, 3, 70), (2, 3, 1)]],
     "shape-dispatch": [[(5, 2100)], [(5, 4096)]],
     "split-reduction": [[(600, 100), (100,)]],
     "tile-for-the-pipes": [[(5, 40), (40, 66)]],

@@ -1,8 +1,9 @@
-"""What the prompt tells a model about Triton's compiler (src/generate/prompt/templates/system.md) is so, in the code
-that the compiler makes for compute capability 9.0."""
+"""What the prompt tells a model about memory accesses and products (src/generate/prompt/templates/system.md) is so, in the
+code that Triton makes for compute capability 9.0."""
 import importlib.util
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -72,13 +73,14 @@ def product(a, b, c, depth, MODE: tl.constexpr, BM: tl.constexpr, BN: tl.constex
                 right = tl.load(b + at[:, None] * BN + col[None, :])
             if MODE == "left computed":
                 left = (left.to(tl.float32) * 2.0).to(tl.bfloat16)
-            if MODE == "left joined":
-                left = tl.join(left, left).reshape(BM, 2 * BK)
-                right = tl.join(right, right).permute(0, 2, 1).reshape(2 * BK, BN)
             if MODE == "right computed":
                 right = (right.to(tl.float32) * 2.0).to(tl.bfloat16)
-            if MODE == "left selected":
+            if MODE == "left selected by indexes":
                 left = tl.where(row[:, None] < depth, left, 0.0)
+            if MODE == "left selected by values":
+                left = tl.where(left > 0.0, left, 0.0)
+            if MODE == "left of a product":
+                left = tl.dot(left, tl.trans(right)).to(tl.bfloat16)
             acc = tl.dot(left, right, acc)
     tl.store(c + row[:, None] * BN + col[None, :], acc.to(c.dtype.element_ty))
 """
@@ -99,10 +101,10 @@ def tearDownModule():
     folder.cleanup()
 
 
-def compiled(kernel, pointers, size, constants, **options):
+def compiled(kernel, pointers, size, constants, dtype="bf16", **options):
     """PTX; pointers are aligned as torch's are, and `size` is known as a launch would know it."""
     names = kernel.arg_names
-    signature = {name: "constexpr" if name in constants else "*bf16" if name in pointers else "i32" for name in names}
+    signature = {name: "constexpr" if name in constants else f"*{dtype}" if name in pointers else "i32" for name in names}
     aligned = [name for name in names if name in pointers or (name not in constants and size % 16 == 0)]
     source = ASTSource(
         kernel, signature, constexprs={(names.index(name),): value for name, value in constants.items()},
@@ -115,9 +117,18 @@ def rows(mode, cols, **options):
     return compiled(kernels.rows, ("x", "y"), cols, {"MODE": mode, "BLOCK": 1024}, **options)
 
 
-def product(mode="range", bm=128, warps=8):
-    constants = {"MODE": mode, "BM": bm, "BN": 128, "BK": 64}
-    return compiled(kernels.product, ("a", "b", "c"), 1024, constants, num_warps=warps, num_stages=3)
+def rows_of_a_constexpr(mode, cols):
+    return compiled(kernels.rows, ("x", "y"), cols, {"MODE": mode, "BLOCK": 1024, "cols": cols})
+
+
+def product(mode="range", bm=128, bn=128, warps=8, **options):
+    constants = {"MODE": mode, "BM": bm, "BN": bn, "BK": 64}
+    return compiled(kernels.product, ("a", "b", "c"), 1024, constants, num_warps=warps, num_stages=3, **options)
+
+
+def bytes_ahead(ptx):
+    """How much each asynchronous copy moves."""
+    return {int(size, 16) for size in re.findall(r"cp\.async\.c[ag]\.shared\.global \[[^]]*\], \[[^]]*\], 0x([0-9a-f]+)", ptx)}
 
 
 class WideAccesses(unittest.TestCase):
@@ -125,35 +136,41 @@ class WideAccesses(unittest.TestCase):
         self.assertIn(WIDE, rows("range", 4096))
 
     def test_what_is_not_proven_is_read_element_by_element(self):
-        for mode, cols in [("range", 1030), ("shifted", 4096), ("bounded inside", 4096)]:
+        for mode, cols in [("range", 1030), ("range", 1032), ("shifted", 4096), ("bounded inside", 4096)]:
             with self.subTest(mode, cols=cols):
                 ptx = rows(mode, cols)
                 self.assertIn(SCALAR, ptx)
                 self.assertNotIn(WIDE, ptx)
 
-    def test_narrow_loads_do_not_run_ahead(self):
-        self.assertNotIn(AHEAD, rows("tl.range", 1030))
+    def test_a_constexpr_counts_as_it_is(self):
+        for cols, size in [(1032, 16), (1028, 8), (1030, 4)]:
+            with self.subTest(cols=cols):
+                self.assertEqual(bytes_ahead(rows_of_a_constexpr("tl.range", cols)), {size})
 
 
 class RunningAhead(unittest.TestCase):
     def test_without_a_product_it_takes_a_range_that_says_so(self):
         self.assertNotIn(AHEAD, rows("range", 4096, num_stages=4))
-        self.assertIn(AHEAD, rows("tl.range", 4096))
+        self.assertEqual(bytes_ahead(rows("tl.range", 4096)), {16})
 
     def test_what_feeds_a_product_runs_ahead_in_a_range_only(self):
-        self.assertIn(AHEAD, product())
+        self.assertEqual(bytes_ahead(product()), {16})
         self.assertNotIn(AHEAD, product("while"))
         self.assertNotIn(AHEAD, product("static_range"))
 
+    def test_accesses_of_less_than_4_bytes_do_not(self):
+        self.assertNotIn(AHEAD, rows("tl.range", 1030))
+        self.assertEqual(bytes_ahead(rows("tl.range", 1030, dtype="fp32")), {4})
+
 
 class Products(unittest.TestCase):
-    def test_64_rows_and_four_warps_are_asynchronous(self):
-        for bm, warps in [(64, 4), (64, 8), (128, 4)]:
-            with self.subTest(bm=bm, warps=warps):
-                self.assertIn("wgmma.mma_async", product(bm=bm, warps=warps))
-        for bm, warps in [(32, 4), (16, 4), (64, 2), (64, 1)]:
-            with self.subTest(bm=bm, warps=warps):
-                ptx = product(bm=bm, warps=warps)
+    def test_64_rows_16_columns_and_four_warps_are_asynchronous(self):
+        for shape in [(64, 128, 4), (64, 16, 4), (64, 128, 8), (128, 128, 4)]:
+            with self.subTest(shape):
+                self.assertIn("wgmma.mma_async", product("range", *shape))
+        for shape in [(32, 128, 4), (16, 128, 4), (64, 128, 2), (64, 128, 1), (64, 8, 4)]:
+            with self.subTest(shape):
+                ptx = product("range", *shape)
                 self.assertNotIn("wgmma", ptx)
                 self.assertIn("mma.sync", ptx)
 
@@ -162,11 +179,18 @@ class Products(unittest.TestCase):
             with self.subTest(mode):
                 self.assertNotIn("st.shared", in_the_loop(product(mode)))
 
-    def test_a_computed_left_operand_stays_in_registers(self):
-        self.assertNotIn("st.shared", in_the_loop(product("left computed")))
+    def test_a_float32_right_operand_is_contiguous_along_the_depth(self):
+        float32 = {"dtype": "fp32", "bm": 64, "bn": 64}
+        self.assertEqual(bytes_ahead(product("turned as loaded", **float32)), {16})
+        self.assertIn(4, bytes_ahead(product("range", **float32)))
 
-    def test_a_computed_right_operand_and_a_selected_or_joined_one_go_back_to_shared_memory(self):
-        for mode in ("right computed", "left selected", "left joined"):
+    def test_a_left_operand_is_computed_on_in_registers(self):
+        for mode in ("left computed", "left selected by values", "left of a product"):
+            with self.subTest(mode):
+                self.assertNotIn("st.shared", in_the_loop(product(mode, bm=64, bn=64, warps=4)))
+
+    def test_a_computed_right_operand_and_one_that_indexes_select_go_back_to_shared_memory(self):
+        for mode in ("right computed", "left selected by indexes"):
             with self.subTest(mode):
                 self.assertIn("st.shared", in_the_loop(product(mode)))
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
-use crate::kernel::syntax::{Function, Source, callee, descendants, is_language_call, keywords};
+use crate::kernel::syntax::{
+    Function, Source, callee, children, descendants, is_language_call, keywords,
+};
 
 /// Something that a source has or lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -132,7 +134,7 @@ fn in_kernel(source: &Source, kernel: Function<'_>, facts: &mut BTreeSet<Fact>) 
                     _ => {}
                 }
             }
-            "comparison_operator" if tests_for_the_beginning(source, node) => {
+            "comparison_operator" if bounds_the_beginning(source, node) => {
                 facts.insert(Fact::Window);
             }
             "call" => in_call(source, node, facts),
@@ -141,12 +143,16 @@ fn in_kernel(source: &Source, kernel: Function<'_>, facts: &mut BTreeSet<Fact>) 
     }
 }
 
-/// Whether a comparison asks if something is at least 0.
-fn tests_for_the_beginning(source: &Source, comparison: Node<'_>) -> bool {
-    let mut cursor = comparison.walk();
-    let parts: Vec<&str> =
-        comparison.children(&mut cursor).map(|part| source.slice(part)).collect();
-    parts.windows(3).any(|part| matches!(part, [_, ">=", "0"] | ["0", "<=", _]))
+/// Whether a comparison is one of several bounds and asks if something is at least 0, as a mask does where
+/// positions may lie before the beginning.
+fn bounds_the_beginning(source: &Source, comparison: Node<'_>) -> bool {
+    let parts: Vec<&str> = children(comparison).map(|part| source.slice(part)).collect();
+    let asks = parts.windows(3).any(|part| matches!(part, [_, ">=", "0"] | ["0", "<=", _]));
+    let mut around = std::iter::successors(comparison.parent(), Node::parent)
+        .take_while(|outer| matches!(outer.kind(), "parenthesized_expression" | "binary_operator"));
+    asks && around.any(|outer| {
+        outer.child_by_field_name("operator").is_some_and(|operator| operator.kind() == "&")
+    })
 }
 
 /// Whether `acc += …` has a product of different values in it.

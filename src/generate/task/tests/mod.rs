@@ -125,7 +125,8 @@ fn windows_are_told_by_positions_before_the_beginning() {
     for mask in ["(at >= 0) & (at < n)", "(0 <= at) & (at < n)", "(at < n) & (at // 2 >= 0)"] {
         assert!(slides(mask), "{mask}");
     }
-    for mask in ["at < n", "(at >= n)", "(at > 0)", "(1 <= at)"] {
+    for mask in ["at < n", "(at >= n)", "(at > 0) & (at < n)", "(1 <= at) & (at < n)", "(at >= 0)"]
+    {
         assert!(!slides(mask), "{mask}");
     }
 }
