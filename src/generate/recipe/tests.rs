@@ -108,7 +108,7 @@ fn only_what_may_be_edited_is_edited() {
 fn the_listing_names_verbs_places_lines_and_values() {
     let source = Source::parse(PRODUCT).unwrap();
     let text = render_listing(&listing(&source, &cuda()));
-    assert!(text.contains("tile NAME=VALUE [NAME=VALUE …]  ("), "{text}");
+    assert!(text.contains("tile NAME[#N]=VALUE [NAME[#N]=VALUE …]  ("), "{text}");
     assert!(text.contains("  line 27: TM of product_kernel, set in kernel_function, now 64\n    tile TM=128 | tile TM=256"), "{text}");
     let idle = text.lines().last().unwrap();
     assert!(idle.starts_with("without a place here: ") && idle.contains("autotune"), "{text}");

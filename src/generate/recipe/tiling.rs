@@ -26,6 +26,8 @@ pub(super) struct TileUse {
     pub extents: BTreeSet<String>,
     /// Whether one of `extents` is divided by `//`, so that a remainder would be lost.
     pub exact: bool,
+    /// Nothing in the kernel is made in its size but sums: descriptors that the host makes bring the tiles.
+    pub boxed: bool,
     /// Shapes of tensors it takes part in, as written.
     pub shapes: Vec<Vec<String>>,
 }
@@ -47,6 +49,7 @@ fn tile_use_within(
     let flow = Flow::of(source, kernel);
     let mut tile = TileUse { guarded: true, ..TileUse::default() };
     let mut shapes_index = false;
+    let mut has_boxes = false;
     for node in descendants(body) {
         match node.kind() {
             "call" => {
@@ -55,6 +58,8 @@ fn tile_use_within(
                     shapes_index |= arguments.get(1).is_some_and(|end| is_name(*end));
                 } else if is_language_call(source, node, "dot") {
                     tile.dot = true;
+                } else if moves_a_box(source, kernel, node) {
+                    has_boxes = true;
                 } else if matches!(callee(source, node), Some("range" | "static_range")) {
                     if arguments.get(2).is_some_and(|step| is_name(*step)) {
                         tile.walks = true;
@@ -89,11 +94,22 @@ fn tile_use_within(
             _ => {}
         }
     }
-    if !shapes_index {
+    tile.boxed = !shapes_index && has_boxes && tile.walks;
+    if !shapes_index && !tile.boxed {
         return None;
     }
     tile.guarded &= accesses_are_guarded(source, &flow, body, name);
     Some(tile)
+}
+
+/// Whether a call loads or stores through a descriptor that the kernel is given.
+fn moves_a_box(source: &Source, kernel: Function<'_>, call: Node<'_>) -> bool {
+    let function = call.child_by_field_name("function");
+    let object = function.and_then(|function| function.child_by_field_name("object"));
+    matches!(callee(source, call), Some("load" | "store"))
+        && object.is_some_and(|object| {
+            kernel.parameters().iter().any(|parameter| parameter.name == source.slice(object))
+        })
 }
 
 /// Takes over how a `@triton.jit` function that is called with `name` uses it; whether as a tile

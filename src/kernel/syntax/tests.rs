@@ -92,6 +92,50 @@ fn constants_are_names_that_are_assigned_one_number_in_their_scope() {
 }
 
 #[test]
+fn a_name_stands_for_the_numbers_that_may_have_reached_a_place() {
+    let text = "\
+def run(x, n, given):
+    A = 1
+    A = 2
+    if n > 1:
+        A = 3
+        if n > 2:
+            A = 4
+            return here(A)
+        else:
+            A = 5
+    A, B = (6, 7) if n else (8, 9)
+    if n < 0:
+        B = 10
+        return 0
+    elif n < 1:
+        B = 11
+    else:
+        return there(A, B)
+    B += 1
+    for i in range(n):
+        C = 12
+        again(C, B, given)
+        C = 13
+    return last(A, x)
+";
+    let source = Source::parse(text).unwrap();
+    let numbers = |call: &str, name: &str| -> Vec<i64> {
+        let calls = descendants(source.root()).filter(|node| node.kind() == "call");
+        let at = calls.into_iter().find(|node| source.slice(*node).starts_with(call)).unwrap();
+        source.numbers(name, source.function("run"), at).iter().map(|it| it.value).collect()
+    };
+    assert_eq!(numbers("here", "A"), [4], "what is certain hides what was before");
+    assert_eq!(numbers("there", "A"), [6, 8], "both arms");
+    assert_eq!(numbers("there", "B"), [7, 9], "no other branch, none that has returned");
+    assert_eq!(numbers("last", "A"), [6, 8]);
+    let none: [i64; 0] = [];
+    assert_eq!(numbers("again", "B"), none, "it is counted up");
+    assert_eq!(numbers("again", "C"), none, "it goes round");
+    assert_eq!(numbers("again", "given"), none);
+}
+
+#[test]
 fn an_argument_is_appended_in_the_style_of_its_list() {
     let append = |text: &str| {
         let source = Source::parse(text).unwrap();

@@ -1,5 +1,7 @@
 //! Numbers given to the compiler at a launch: `num_warps=4`, `num_stages=2`.
 
+use tree_sitter::Node;
+
 use crate::generate::recipe::{Place, RecipeError, Step, Verb};
 use crate::kernel::syntax::{Edit, Function, Launch, Source, appended_argument, integer};
 
@@ -16,7 +18,8 @@ pub(super) struct LaunchOption {
 }
 
 impl LaunchOption {
-    /// One place a kernel that `fits`, with all its launches.
+    /// One place a kernel that `fits`, with all its launches; and one for each number, where branches of
+    /// the host choose between several.
     pub(super) fn places(
         &self,
         verb: &dyn Verb,
@@ -25,26 +28,64 @@ impl LaunchOption {
     ) -> Vec<Place> {
         let groups = groups(source, self.keyword, fits);
         let alone = groups.len() == 1;
-        let place = |launches: &Vec<Launch<'_>>| {
-            let launch = launches.first()?;
-            let current = self.current(source, launch);
-            let now = current.unwrap_or(self.default);
-            let step = |value: &i64| {
-                let step = Step::new(verb.name()).word(value);
-                if alone { step } else { step.word(launch.kernel.name()) }
-            };
-            let mut values: Vec<&i64> = self.worth.iter().filter(|value| **value != now).collect();
-            values.sort_by_key(|value| distance(**value, now));
+        let mut places = Vec::new();
+        for launches in &groups {
+            let Some(launch) = launches.first() else { continue };
+            let kernel = launch.kernel.name();
             let node = launch.keyword(self.keyword).map_or(launch.node, |keyword| keyword.node);
-            Some(Place {
-                line: source.line(node),
-                what: format!("{} of {}", self.keyword, launch.kernel.name()),
-                axis: launch.kernel.name().to_owned(),
-                current: current.map(|value| value.to_string()),
-                steps: values.into_iter().map(step).collect(),
-            })
+            let whole = if alone { "" } else { kernel };
+            places.push(self.place(
+                verb,
+                source,
+                kernel,
+                (whole, node),
+                self.current(source, launch),
+            ));
+            let choices = self.choices(source, launches);
+            for (ordinal, literal) in (1..).zip(choices.iter().filter(|_| choices.len() > 1)) {
+                let name = format!("{kernel}#{ordinal}");
+                let now = integer(source, *literal);
+                places.push(self.place(verb, source, kernel, (&name, *literal), now));
+            }
+        }
+        places
+    }
+
+    /// What is worth trying for `name`: a kernel, one of its numbers, or nothing where there is but one.
+    fn place(
+        &self,
+        verb: &dyn Verb,
+        source: &Source,
+        kernel: &str,
+        (name, node): (&str, Node<'_>),
+        current: Option<i64>,
+    ) -> Place {
+        let now = current.unwrap_or(self.default);
+        let step = |value: &i64| {
+            let step = Step::new(verb.name()).word(value);
+            if name.is_empty() { step } else { step.word(name) }
         };
-        groups.iter().filter_map(place).collect()
+        let mut values: Vec<&i64> = self.worth.iter().filter(|value| **value != now).collect();
+        values.sort_by_key(|value| distance(**value, now));
+        Place {
+            line: source.line(node),
+            what: format!("{} of {kernel}", self.keyword),
+            axis: if name.is_empty() { kernel } else { name }.to_owned(),
+            current: current.map(|value| value.to_string()),
+            steps: values.into_iter().map(step).collect(),
+        }
+    }
+
+    /// The numbers that the launches of a kernel choose from, each once, in the order of the source.
+    fn choices<'s>(&self, source: &'s Source, launches: &[Launch<'s>]) -> Vec<Node<'s>> {
+        let mut choices: Vec<Node<'s>> = launches
+            .iter()
+            .filter_map(|launch| Some((launch.keyword(self.keyword)?.value, launch.host)))
+            .flat_map(|(value, host)| source.literals(value, host))
+            .collect();
+        choices.sort_by_key(Node::start_byte);
+        choices.dedup_by_key(|literal| literal.id());
+        choices
     }
 
     /// Changes or inserts the keyword at every launch of the kernel that the step means.
@@ -67,6 +108,9 @@ impl LaunchOption {
             return Err(step.inapplicable(reason, texts(self.values)));
         };
         let groups = groups(source, self.keyword, fits);
+        if let Some((kernel, ordinal)) = kernel.and_then(|name| name.split_once('#')) {
+            return self.apply_to_one(source, step, &groups, (kernel, ordinal), number);
+        }
         let names = || groups.iter().flatten().map(|launch| launch.kernel.name().to_owned());
         let wanted = |launch: &&Launch<'_>| kernel.is_none_or(|name| launch.kernel.name() == name);
         let launches: Vec<_> = groups.iter().flatten().filter(wanted).collect();
@@ -81,6 +125,29 @@ impl LaunchOption {
             }
         }
         Ok(edits)
+    }
+
+    /// Changes one of the numbers that a kernel's launches choose from.
+    fn apply_to_one(
+        &self,
+        source: &Source,
+        step: &Step,
+        groups: &[Vec<Launch<'_>>],
+        (kernel, ordinal): (&str, &str),
+        number: i64,
+    ) -> Result<Vec<Edit>, RecipeError> {
+        let of_kernel = |group: &&Vec<Launch<'_>>| {
+            group.first().is_some_and(|launch| launch.kernel.name() == kernel)
+        };
+        let launches = groups.iter().find(of_kernel).map_or(&[][..], Vec::as_slice);
+        let choices = self.choices(source, launches);
+        let chosen = (1..).zip(&choices).find(|(at, _): &(usize, _)| at.to_string() == ordinal);
+        let Some((_, literal)) = chosen else {
+            let names = (1..=choices.len()).map(|at| format!("{kernel}#{at}")).collect();
+            let reason = format!("{kernel} has no such number for its {}", self.keyword);
+            return Err(step.inapplicable(reason, names));
+        };
+        Ok(vec![Edit::replace(literal.byte_range(), number.to_string())])
     }
 
     fn current(&self, source: &Source, launch: &Launch<'_>) -> Option<i64> {

@@ -23,7 +23,7 @@ impl Verb for Stages {
     }
 
     fn syntax(&self) -> &'static str {
-        "stages COUNT [KERNEL]"
+        "stages COUNT [KERNEL[#N]]"
     }
 
     fn interpreted(&self) -> bool {

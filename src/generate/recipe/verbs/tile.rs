@@ -18,7 +18,7 @@ impl Verb for Tile {
     }
 
     fn syntax(&self) -> &'static str {
-        "tile NAME=VALUE [NAME=VALUE …]"
+        "tile NAME[#N]=VALUE [NAME[#N]=VALUE …]"
     }
 
     fn places(&self, source: &Source, context: &Context) -> Vec<Place> {

@@ -9,7 +9,9 @@ use crate::generate::recipe::{
     flow::Flow,
     tiling::{TileUse, tile_use},
 };
-use crate::kernel::syntax::{Function, Launch, Source, callee, descendants, integer, positional};
+use crate::kernel::syntax::{
+    Constant, Function, Launch, Source, callee, descendants, integer, positional,
+};
 
 /// Most elements of a two-dimensional tile: 256 × 256 float32 are the registers of a whole
 /// multiprocessor, and no kernel that spills them is fast.
@@ -66,27 +68,34 @@ impl<'s> Sites<'s> {
         let mut sites: Vec<TileSite<'s>> = Vec::new();
         for launch in source.launches() {
             for parameter in launch.kernel.parameters() {
-                let Some(found) = locate(source, &launch, parameter.name) else { continue };
-                let Some(tile) = tile_use(source, launch.kernel, parameter.name) else { continue };
-                let known = sites.iter().position(|s| s.literal.id() == found.literal.id());
-                let index = known.unwrap_or_else(|| {
-                    sites.push(found);
-                    sites.len() - 1
-                });
-                let site = &mut sites[index];
-                if site.own_literal && tile.in_grid {
-                    hear_grid(source, &launch, parameter.name, site);
+                let located = locate(source, &launch, parameter.name);
+                if located.is_empty() {
+                    continue;
                 }
-                let same = |(kernel, name, _): &(Function<'_>, &str, TileUse)| {
-                    kernel.name() == launch.kernel.name() && *name == parameter.name
-                };
-                if !site.uses.iter().any(same) {
-                    site.uses.push((launch.kernel, parameter.name, tile));
-                    site.aliases.push(parameter.name);
+                let Some(tile) = tile_use(source, launch.kernel, parameter.name) else { continue };
+                // The box follows a name, not a number that is written at the launch.
+                for found in located.into_iter().filter(|it| !(tile.boxed && it.own_literal)) {
+                    let known = sites.iter().position(|s| s.literal.id() == found.literal.id());
+                    let index = known.unwrap_or_else(|| {
+                        sites.push(found);
+                        sites.len() - 1
+                    });
+                    let site = &mut sites[index];
+                    if site.own_literal && tile.in_grid {
+                        hear_grid(source, &launch, parameter.name, site);
+                    }
+                    let same = |(kernel, name, _): &(Function<'_>, &str, TileUse)| {
+                        kernel.name() == launch.kernel.name() && *name == parameter.name
+                    };
+                    if !site.uses.iter().any(same) {
+                        site.uses.push((launch.kernel, parameter.name, tile.clone()));
+                        site.aliases.push(parameter.name);
+                    }
                 }
             }
         }
         sites.retain(|site| site.value > 0 && site.value & (site.value - 1) == 0);
+        number(&mut sites);
         qualify(&mut sites);
         for site in &mut sites {
             hear_host(source, site);
@@ -119,7 +128,9 @@ impl<'s> Sites<'s> {
         else {
             return Vec::new();
         };
-        let alone = site.uses.iter().all(|(kernel, _, _)| self.tiles_of(kernel).count() == 1);
+        let alone = site.uses.iter().all(|(kernel, name, _)| {
+            self.tiles_of(kernel).all(|(_, parameter)| parameter == *name)
+        });
         // Rows may be few where another dimension is long; a loop by fewer than 16 only adds rounds.
         let least = if alone || site.any(|tile| !tile.in_grid) { 16 } else { 4 };
         // Powers of two around the present value. The interpreter gets slower by every smaller one.
@@ -230,8 +241,8 @@ impl<'s> Sites<'s> {
     }
 }
 
-/// The number that sets `parameter` at `launch`.
-fn locate<'s>(source: &'s Source, launch: &Launch<'s>, parameter: &str) -> Option<TileSite<'s>> {
+/// The numbers that set `parameter` at `launch`: several where branches of the host choose.
+fn locate<'s>(source: &'s Source, launch: &Launch<'s>, parameter: &str) -> Vec<TileSite<'s>> {
     let site = |axis: &str, value, literal, setter, own_literal| TileSite {
         axis: axis.to_owned(),
         value,
@@ -246,23 +257,25 @@ fn locate<'s>(source: &'s Source, launch: &Launch<'s>, parameter: &str) -> Optio
     let setter = |function: Option<Function<'s>>| function.map_or("the module", |f| f.name());
     if let Some(given) = launch.binding(parameter) {
         if let Some(value) = integer(source, given) {
-            return Some(site(parameter, value, given, setter(launch.host), true));
+            return vec![site(parameter, value, given, setter(launch.host), true)];
         }
         if given.kind() != "identifier" {
-            return None;
+            return Vec::new();
         }
-        let constant = source.constant(source.slice(given), launch.host)?;
-        let (name, value) = (constant.name, constant.value);
-        return Some(site(name, value, constant.literal, setter(constant.scope), false));
+        let numbers = source.numbers(source.slice(given), launch.host, launch.node);
+        let named = |it: Constant<'s>| site(it.name, it.value, it.literal, setter(it.scope), false);
+        return numbers.into_iter().map(named).collect();
     }
     let tuned = launch.kernel.decorators().iter().any(|text| text.contains("autotune"));
     if launch.has_splat() || tuned {
-        return None;
+        return Vec::new();
     }
     let parameters = launch.kernel.parameters();
-    let default = parameters.iter().find(|p| p.name == parameter)?.default?;
-    let value = integer(source, default)?;
-    Some(site(parameter, value, default, launch.kernel.name(), true))
+    let default = parameters.iter().find(|p| p.name == parameter).and_then(|p| p.default);
+    let Some((default, value)) = default.and_then(|it| Some((it, integer(source, it)?))) else {
+        return Vec::new();
+    };
+    vec![site(parameter, value, default, launch.kernel.name(), true)]
 }
 
 /// Finds how the grid of `launch` knows a tile size that is written at the launch: by its key in
@@ -304,7 +317,8 @@ fn hear_host(source: &Source, site: &mut TileSite<'_>) {
     if site.own_literal {
         return;
     }
-    let name = site.axis.rsplit('.').next().unwrap_or(&site.axis).to_owned();
+    let name = site.axis.rsplit('.').next().unwrap_or(&site.axis);
+    let name = name.split('#').next().unwrap_or(name).to_owned();
     let root = source.function_around(site.literal).map_or(source.root(), |f| f.node());
     let is_name = |node: Node<'_>| node.kind() == "identifier" && source.slice(node) == name;
     let divisions = descendants(root).filter(|node| node.kind() == "binary_operator");
@@ -312,11 +326,34 @@ fn hear_host(source: &Source, site: &mut TileSite<'_>) {
         let side = |field| node.child_by_field_name(field);
         let (Some(left), Some(right)) = (side("left"), side("right")) else { continue };
         let divides = side("operator").is_some_and(|op| matches!(source.slice(op), "//" | "%"));
+        // A host that asks whether there is a remainder knows what to do with one.
+        let asks = node.parent().is_some_and(|it| it.kind() == "comparison_operator");
+        if asks {
+            continue;
+        }
         if divides && is_name(right) && !descendants(left).any(is_name) {
             for (_, _, tile) in &mut site.uses {
                 tile.exact = true;
                 tile.extents.insert(source.slice(left).to_owned());
             }
+        }
+    }
+}
+
+/// Numbers the sites of a name that is set in several places of a function, in the order of the source:
+/// `BLOCK#1`, `BLOCK#2`.
+fn number(sites: &mut [TileSite<'_>]) {
+    let keys: Vec<_> = sites
+        .iter()
+        .map(|site| (site.own_literal, site.setter, site.axis.clone(), site.literal.start_byte()))
+        .collect();
+    for (site, own) in sites.iter_mut().zip(&keys) {
+        let same =
+            |key: &&(bool, &str, String, usize)| (key.0, key.1, &key.2) == (own.0, own.1, &own.2);
+        let places = keys.iter().filter(same).count();
+        if !site.own_literal && places > 1 {
+            let ordinal = keys.iter().filter(same).filter(|key| key.3 <= own.3).count();
+            site.axis = format!("{}#{ordinal}", site.axis);
         }
     }
 }

@@ -23,7 +23,7 @@ impl Verb for Warps {
     }
 
     fn syntax(&self) -> &'static str {
-        "warps COUNT [KERNEL]"
+        "warps COUNT [KERNEL[#N]]"
     }
 
     fn interpreted(&self) -> bool {

@@ -88,7 +88,7 @@ fn what_is_no_tile_size_is_refused_with_the_names_that_are() {
          what applies: TM, TN, TK"
     );
     assert!(refusal("tile TILE=100", SCALE_ROWS).contains("a power of two"));
-    assert!(refusal("tile TILE", SCALE_ROWS).contains("write `tile NAME=VALUE"));
+    assert!(refusal("tile TILE", SCALE_ROWS).contains("write `tile NAME[#N]=VALUE"));
     assert!(refusal("tile TILE=64", SCALE_ROWS).contains("changes nothing"));
 }
 
@@ -109,4 +109,80 @@ fn one_name_in_two_functions_is_told_apart_by_the_function() {
     let steps = steps(&two, &cuda());
     assert!(steps.contains(&"tile kernel_function.TILE=128".into()), "{steps:?}");
     assert!(after("tile again.TILE=128", &two).contains("TILE = 64\n"));
+}
+
+/// The host of PRODUCT, as a language model writes it.
+fn with_branches() -> String {
+    let branches = "    \
+    if M <= 16:
+        TM, TN = 16, 64
+        if K > 4096:
+            TN = 32
+    else:
+        TM, TN = (128, 128) if N > 64 else (64, 32)
+";
+    PRODUCT.replace("    TM, TN = 64, 32\n", branches)
+}
+
+#[test]
+fn each_number_that_branches_of_the_host_choose_from_is_a_tile_size() {
+    let text = with_branches();
+    let tried = steps(&text, &cuda());
+    for step in ["TM#1=32", "TN#1=128", "TN#2=64", "TM#2=256", "TN#3=64", "TM#3=128", "TN#4=64"] {
+        assert!(tried.contains(&format!("tile {step}")), "{step}: {tried:?}");
+    }
+    assert_eq!(
+        changes(&text, &after("tile TM#2=64 TN#2=16", &text)),
+        [
+            "-            TN = 32",
+            "+            TN = 16",
+            "-        TM, TN = (128, 128) if N > 64 else (64, 32)",
+            "+        TM, TN = (64, 128) if N > 64 else (64, 32)",
+        ]
+    );
+    assert!(refusal("tile TN=64", &text).contains("TN#1, TN#2, TN#3, TN#4"), "which one?");
+}
+
+#[test]
+fn what_a_host_asks_about_a_remainder_does_not_hold_a_tile_back() {
+    let asks = PRODUCT.replace("TM=TM,", "TM=TM if M % TM == 0 else TM,");
+    assert!(refusal("tile TM=128", &asks).contains("no tile size `TM`"), "no name, no number");
+    let asks = PRODUCT.replace("    grid = (", "    even = M % TM == 0\n    grid = (");
+    assert!(after("tile TM=128", &asks).contains("TM, TN = 128, 32"));
+}
+
+/// PRODUCT with descriptors that the host makes.
+const BOXES: &str = "\
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def product(a, b, c, K, TM: tl.constexpr, TN: tl.constexpr, TK: tl.constexpr):
+    row, col = tl.program_id(0) * TM, tl.program_id(1) * TN
+    acc = tl.zeros((TM, TN), dtype=tl.float32)
+    for k in range(0, K, TK):
+        acc = tl.dot(a.load([row, k]), b.load([k, col]), acc)
+    c.store([row, col], acc.to(c.dtype))
+
+
+def kernel_function(a, b, c):
+    TM, TN, TK = 128, 64, 32
+    a, b, c = (
+        TensorDescriptor.from_tensor(a, [TM, TK]), TensorDescriptor.from_tensor(b, [TK, TN]),
+        TensorDescriptor.from_tensor(c, [TM, TN]),
+    )
+    product[(triton.cdiv(c.shape[0], TM), triton.cdiv(c.shape[1], TN))](a, b, c, a.shape[1], TM=TM, TN=TN, TK=TK)
+";
+
+#[test]
+fn tiles_that_descriptors_of_the_host_bring_follow_their_names() {
+    let changed = after("tile TM=64 TN=128 TK=64", BOXES);
+    assert!(changed.contains("TM, TN, TK = 64, 128, 64"), "{changed}");
+    let written = BOXES.replace("TK=TK)", "TK=32)");
+    assert!(
+        refusal("tile TK=64", &written).contains("no tile size `TK`"),
+        "the box would not follow"
+    );
 }

@@ -50,5 +50,34 @@ fn two_kernels_are_named() {
 fn counts_that_no_gpu_takes_and_autotuned_kernels_are_refused() {
     assert!(refusal("warps 3", PRODUCT).contains("what applies: 1, 2, 4, 8, 16, 32"));
     assert!(refusal("warps 8", TUNED).contains("open to change"));
-    assert!(refusal("warps", PRODUCT).contains("write `warps COUNT [KERNEL]`"));
+    assert!(refusal("warps", PRODUCT).contains("write `warps COUNT [KERNEL[#N]]`"));
+}
+
+#[test]
+fn each_number_that_branches_choose_from_can_be_set_by_itself() {
+    let text = PRODUCT
+        .replace(
+            "    grid = (",
+            "    warps = 4\n    if M > 64:\n        warps = 8 if N > 64 else 2\n    grid = (",
+        )
+        .replace("num_warps=4", "num_warps=warps");
+    let source = Source::parse(text.as_str()).unwrap();
+    let places = applicable_places(&Warps, &source, &cuda());
+    let axes: Vec<_> = places.iter().map(|it| (it.axis.as_str(), it.current.as_deref())).collect();
+    assert_eq!(
+        axes,
+        [
+            ("product_kernel", None),
+            ("product_kernel#1", Some("4")),
+            ("product_kernel#2", Some("8")),
+            ("product_kernel#3", Some("2")),
+        ]
+    );
+    assert_eq!(
+        changes(&text, &after("warps 16 product_kernel#2", &text)),
+        ["-        warps = 8 if N > 64 else 2", "+        warps = 16 if N > 64 else 2"]
+    );
+    assert!(after("warps 16", &text).contains("num_warps=16"), "all of them");
+    let refusal = refusal("warps 8 product_kernel#4", &text);
+    assert!(refusal.contains("product_kernel#1, product_kernel#2, product_kernel#3"), "{refusal}");
 }
