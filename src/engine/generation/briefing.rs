@@ -180,7 +180,7 @@ impl Briefing {
     fn recipes(&self, parent: &Candidate) -> Option<String> {
         let source = Source::parse(&*parent.source).ok()?;
         let verbs = recipe::listing(&source, &self.context);
-        verbs.iter().any(|verb| !verb.places.is_empty()).then(|| recipe::render_listing(&verbs))
+        verbs.iter().any(|verb| !verb.places.is_empty()).then(|| recipe::render_examples(&verbs))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What applies to a source, for `kernelbrain recipes`.
+//! What applies to a source, for `kernelbrain recipes` and for prompts.
 
 use std::fmt::Write as _;
 
@@ -67,6 +67,28 @@ pub fn render_listing(verbs: &[VerbListing]) -> String {
     let idle: Vec<&str> = idle.collect();
     if !idle.is_empty() {
         let _ = writeln!(text, "without a place here: {}", idle.join(", "));
+    }
+    text
+}
+
+/// Places of a verb that [`render_examples`] tells of.
+const EXAMPLES: usize = 12;
+
+/// The listing for whoever knows the verbs: one step of each place, a line a verb, where it stands and what
+/// stands there now.
+pub fn render_examples(verbs: &[VerbListing]) -> String {
+    let mut text = String::new();
+    for verb in verbs.iter().filter(|verb| !verb.places.is_empty()) {
+        let example = |place: &PlaceListing| {
+            let current = place.current.as_ref().map(|now| format!(", now {now}"));
+            let step = place.steps.first()?;
+            Some(format!("{step} (line {}{})", place.line, current.unwrap_or_default()))
+        };
+        let examples: Vec<String> = verb.places.iter().take(EXAMPLES).filter_map(example).collect();
+        let more = verb.places.len().saturating_sub(EXAMPLES);
+        let more = if more > 0 { format!(" | {more} more") } else { String::new() };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}{more}", examples.join(" | "));
     }
     text
 }

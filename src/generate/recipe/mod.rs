@@ -19,7 +19,7 @@ pub mod verbs;
 pub use context::{Argument, CaseFacts, Context, DeviceKind, element_bytes};
 pub use error::RecipeError;
 pub use language::{Recipe, Step, Word};
-pub use listing::{PlaceListing, VerbListing, listing, render_listing};
+pub use listing::{PlaceListing, VerbListing, listing, render_examples, render_listing};
 pub use verb::{Place, Verb, applicable_places, apply_step};
 pub use verbs::VERBS;
 

@@ -113,3 +113,19 @@ fn the_listing_names_verbs_places_lines_and_values() {
     let idle = text.lines().last().unwrap();
     assert!(idle.starts_with("without a place here: ") && idle.contains("autotune"), "{text}");
 }
+
+#[test]
+fn whoever_knows_the_verbs_is_told_one_step_a_place() {
+    let told = render_examples(&listing(&Source::parse(PRODUCT).unwrap(), &cuda()));
+    let tile = "tile TM=128 (line 27, now 64) | tile TN=64 (line 27, now 32) | tile TK=64 (line 10, now 32)";
+    assert_eq!(told.lines().next(), Some(tile), "{told}");
+    assert!(told.lines().any(|line| line == "warps 8 (line 33, now 4)"), "{told}");
+    let many = (0..40).map(|at| format!("    tl.store(c_ptr + {at}, 0.0)\n")).collect::<String>();
+    let told = render_examples(&listing(
+        &Source::parse(PRODUCT.replace("    where = c_ptr", &format!("{many}    where = c_ptr")))
+            .unwrap(),
+        &cuda(),
+    ));
+    let evict = told.lines().find(|line| line.starts_with("evict")).unwrap();
+    assert!(evict.ends_with(" more") && evict.matches(" | ").count() == 12, "{evict}");
+}
