@@ -132,7 +132,7 @@ fn observations(count: impl TryInto<u64>) -> String {
 }
 
 /// Titles of the columns; all but the first and the last hold numbers or one word.
-const TITLES: [&str; 6] = ["move", "tries", "helped", "median gain", "standing", "last failure"];
+const TITLES: [&str; 6] = ["move", "tries", "helped", "gain if so", "standing", "last failure"];
 
 /// A block for each kind of kernel and GPU, its moves in the order in which they come.
 fn table(moves: &[MoveMemory], style: Style) -> String {

@@ -22,7 +22,8 @@ pub struct ModelChoice {
     /// Who reads the winner.
     pub reviewer: Option<ProviderSpec>,
     pub settings: ModelSettings,
-    /// Ask nobody for rewrites any more, and end the run with what it has.
+    /// Ask nobody for rewrites any more, and end the run with what it has; answers that lie in a folder are
+    /// what it has.
     pub finish: bool,
 }
 
@@ -91,7 +92,9 @@ impl ModelChoice {
         store: &SqliteStore,
         limited: bool,
     ) -> Result<Option<Answerer>, EngineError> {
-        let Some(spec) = self.spec.as_ref().filter(|_| !self.finish) else { return Ok(None) };
+        let answers_wait = |spec: &&ProviderSpec| matches!(spec, ProviderSpec::Folder { .. });
+        let spec = self.spec.as_ref().filter(|spec| !self.finish || answers_wait(spec));
+        let Some(spec) = spec else { return Ok(None) };
         if let ProviderSpec::Replay { path } = spec
             && let (false, Some(run)) = (path.is_file(), path.to_str())
         {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{BudgetInfo, GenerationInfo, Report};
+use super::{BudgetInfo, GenerationInfo, OutcomeKind, Report};
 use crate::kernel::Ratio;
 
 /// Stands for what was not measured.
@@ -122,7 +122,9 @@ pub(super) fn budget(budget: &BudgetInfo) -> Vec<String> {
 /// Which questions wait for their answers, and why answers were of no use; a line each.
 pub(super) fn generation_details(report: &Report) -> Vec<String> {
     let Some(generation) = &report.generation else { return Vec::new() };
-    let awaiting = generation.awaiting.iter().map(|question| format!("awaits {question}"));
+    let parked = matches!(report.outcome, OutcomeKind::Parked);
+    let waits = if parked { "awaits" } else { "was not answered in time:" };
+    let awaiting = generation.awaiting.iter().map(move |question| format!("{waits} {question}"));
     let unused = generation.unused.iter().map(|reason| format!("no candidate: {reason}"));
     awaiting.chain(unused).map(|line| shorten(&line.replace('\n', " "), 240)).collect()
 }
@@ -133,7 +135,7 @@ pub(super) fn generation(report: &Report) -> Option<String> {
     let GenerationInfo { model, asked, answered, right_at_once, right, repairs, .. } = generation;
     let repairs = match repairs {
         0 => String::new(),
-        repairs => format!(", {right} after {}", count(*repairs, "repair")),
+        repairs => format!(", {right} in the end, with {}", count(*repairs, "repair")),
     };
     let tokens = report.budget.tokens_spent;
     Some(format!(

@@ -123,17 +123,25 @@ fn a_folder_of_prompts_parks_the_run_until_somebody_has_answered() {
         ran.printed().contains("prompts"),
         "an answer that cannot be read is asked about again"
     );
-    let added = desk.events("candidate_added");
-    let rewritten = |it: &&Value| it["candidate"]["move"]["kind"] == "rewrite";
-    assert_eq!(added.iter().filter(rewritten).count(), 1);
+    let rewritten = || {
+        let added = desk.events("candidate_added");
+        added.iter().filter(|it| it["candidate"]["move"]["kind"] == "rewrite").count()
+    };
+    assert_eq!(rewritten(), 1);
 
     // Whoever does not want to wait any more has to say so.
     let id = desk.report()["run"]["id"].as_str().unwrap().to_owned();
     let forgot = desk.run(desk.optimize(&["--resume", &id]));
     forgot.exits_with(2).says("or end it with what it has by --finish");
+    // What lies there by then is taken, and nothing more is asked.
+    let all = files(&desk.path("prompts"), ".prompt.md");
+    let again: Vec<_> = all.iter().filter(|name| !prompts.contains(name)).collect();
+    answer(again[0], "```recipe\ntile BLOCK=64; warps 8; evict last x_ptr#3\n```\n");
     let finished = [arguments.as_slice(), &["--finish"]].concat();
     desk.run(desk.optimize(&finished)).exits_with(0);
     assert_eq!(desk.report()["run"]["id"], id.as_str());
+    assert_eq!(rewritten(), 2);
+    assert_eq!(files(&desk.path("prompts"), ".prompt.md"), all);
 }
 
 #[test]
@@ -235,6 +243,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused(&["--model", "gemini:x"], "no provider is called `gemini`");
     refused(&["--model", "anthropic:claude-sonnet-4-5"], "ANTHROPIC_API_KEY");
     refused(&["--model", "folder:p", "--usd", "3"], "without a price: add \"folder:p\" =");
+    refused(
+        &["--model", "command:./nobody --fast"],
+        "there is no program ./nobody; check the path",
+    );
+    refused(&["--model", "command:no-such-agent"], "installed and on the PATH");
     refused(&["--model", "replay:20200101-000000-x-0000"], "no run 20200101-000000-x-0000");
     desk.write("kernelbrain.toml", "[model]\nname = \"command:touch owned\"\n");
     let by_file = ["--config", "kernelbrain.toml"];

@@ -30,6 +30,8 @@ pub(super) struct House {
     pub(super) run: String,
     pub(super) purse: Purse,
     pub(super) tariff: Tariff,
+    /// Answers that are there are taken, and nothing more is asked.
+    pub(super) finishing: bool,
     /// How often one rewrite is sent back at most.
     pub(super) repairs: u32,
     /// Name of the file that is rewritten.
@@ -69,6 +71,10 @@ impl House {
             };
             let reply = provider.ask(&exchange.said.conversation).await;
             let answer = match reply {
+                Ok(Reply::Awaited) if self.finishing => {
+                    let reason = "there was no answer when the run was to end".to_owned();
+                    return self.end(exchange, Err(reason)).await;
+                }
                 Ok(Reply::Awaited) => return Step::Awaited(exchange),
                 Ok(Reply::Answer(answer)) => answer,
                 Err(error) => {
@@ -115,6 +121,9 @@ impl House {
         error: &answer::AnswerError,
     ) -> Result<(), String> {
         let said = &mut exchange.said;
+        if self.finishing {
+            return Err(error.to_string());
+        }
         if said.repairs >= self.repairs {
             return Err(format!("sent back {} times; last: {error}", said.repairs));
         }

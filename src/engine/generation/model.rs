@@ -235,6 +235,12 @@ impl ModelGenerator {
 
     /// The first question of a request, or why there is none.
     fn begin(&mut self, key: ExchangeKey, request: Request) -> Exchange {
+        if self.house.finishing {
+            return Exchange {
+                key,
+                said: Said::nothing("nothing more is asked: the run was to end"),
+            };
+        }
         if let Some(recording) = &mut self.parts.recording {
             let mut exchange = recording.take(&key);
             if matches!(key.kind, RequestKind::Rewrite(_)) {

@@ -70,6 +70,7 @@ pub(in crate::engine) async fn open_model(
         run: room.run.to_owned(),
         purse: Purse::new(plan.limits, room.state.spend()),
         tariff: Tariff::new(price, settings.limits.clone()),
+        finishing: choice.finish,
         repairs: plan.generation.rewrites.map_or(0, |rewrites| rewrites.repairs),
         file: briefing.file().to_owned(),
         context: room.context.clone(),

@@ -127,6 +127,7 @@ impl Desk {
             run: RUN.into(),
             purse: Purse::new(limits, Spend::default()),
             tariff: Tariff::new(Some(price), terms),
+            finishing: false,
             repairs: 4,
             file: "double.py".into(),
             context: Context::new(DeviceKind::Cuda),

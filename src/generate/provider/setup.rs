@@ -68,6 +68,9 @@ impl ProviderSpec {
                 Ok(Box::new(Limited::new(provider, limits.clone())))
             }
             Self::Command { program, arguments } => {
+                if !is_there(program) {
+                    return Err(SetupError::NoProgram { program: program.clone() });
+                }
                 let provider = Program::new(program, arguments, limits);
                 Ok(Box::new(Limited::new(provider, limits.clone())))
             }
@@ -75,6 +78,15 @@ impl ProviderSpec {
             Self::Replay { path } => Ok(Box::new(Replay::open(path)?)),
         }
     }
+}
+
+/// Whether a program can be found: as a path, or on the PATH. Whether it runs is seen when it does.
+fn is_there(program: &str) -> bool {
+    if program.contains('/') {
+        return Path::new(program).is_file();
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
 impl Setup<'_> {
@@ -112,6 +124,10 @@ pub enum SetupError {
     Incomplete { kind: String, what: &'static str },
     #[error("the command line cannot be split into words ({reason}); check its quotes")]
     CommandLine { reason: String },
+    #[error(
+        "there is no program {program}; check the path, or that it is installed and on the PATH"
+    )]
+    NoProgram { program: String },
     #[error("the base URL cannot be used: {reason}")]
     BaseUrl { reason: String },
     #[error(
