@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -89,12 +90,17 @@ def product(a, b, c, depth, MODE: tl.constexpr, BM: tl.constexpr, BN: tl.constex
 def setUpModule():
     global kernels, folder
     folder = tempfile.TemporaryDirectory()
-    os.environ["TRITON_CACHE_DIR"] = folder.name
+    cache = mock.patch.dict(os.environ, {"TRITON_CACHE_DIR": folder.name})
+    cache.start()
+    unittest.addModuleCleanup(cache.stop)
     path = pathlib.Path(folder.name) / "kernels.py"
     path.write_text(KERNELS)
     spec = importlib.util.spec_from_file_location("kernels", path)
     kernels = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(kernels)
+    # Another test of this process may have turned the interpreter on.
+    with triton.knobs.runtime.scope():
+        triton.knobs.runtime.interpret = False
+        spec.loader.exec_module(kernels)
 
 
 def tearDownModule():

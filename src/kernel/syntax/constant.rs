@@ -77,7 +77,7 @@ impl Source {
         for assignment in before {
             let side = |field| assignment.child_by_field_name(field);
             if let (Some(left), Some(right)) = (side("left"), side("right")) {
-                self.possible(left, right, name, &mut |target, literal| {
+                self.possible(left, right, name, DEPTH, &mut |target, literal| {
                     if let Some(value) = integer(self, literal) {
                         found.push(Constant { name: target, value, literal, scope: host });
                     }
@@ -90,6 +90,16 @@ impl Source {
     /// The number literals that `value`, an expression of `host`, may come down to: itself, arms of a
     /// conditional expression, what is assigned to a name ([`Self::numbers`]).
     pub fn literals<'s>(&'s self, value: Node<'s>, host: Option<Function<'s>>) -> Vec<Node<'s>> {
+        self.literals_within(value, host, DEPTH)
+    }
+
+    fn literals_within<'s>(
+        &'s self,
+        value: Node<'s>,
+        host: Option<Function<'s>>,
+        depth: u8,
+    ) -> Vec<Node<'s>> {
+        let Some(depth) = depth.checked_sub(1) else { return Vec::new() };
         match value.kind() {
             "integer" => vec![value],
             "identifier" => {
@@ -97,10 +107,11 @@ impl Source {
                 numbers.into_iter().map(|number| number.literal).collect()
             }
             "parenthesized_expression" => {
-                named(value).flat_map(|inner| self.literals(inner, host)).collect()
+                named(value).flat_map(|it| self.literals_within(it, host, depth)).collect()
             }
             "conditional_expression" => {
-                named(value).step_by(2).flat_map(|arm| self.literals(arm, host)).collect()
+                let arms = named(value).step_by(2);
+                arms.flat_map(|it| self.literals_within(it, host, depth)).collect()
             }
             _ => Vec::new(),
         }
@@ -113,22 +124,24 @@ impl Source {
         left: Node<'s>,
         right: Node<'s>,
         name: &str,
+        depth: u8,
         tell: &mut dyn FnMut(&'s str, Node<'s>),
     ) {
+        let Some(depth) = depth.checked_sub(1) else { return };
         match (left.kind(), right.kind()) {
             (_, "parenthesized_expression") => {
-                named(right).for_each(|inner| self.possible(left, inner, name, tell));
+                named(right).for_each(|inner| self.possible(left, inner, name, depth, tell));
             }
             // value, condition, other value
             (_, "conditional_expression") => {
-                named(right).step_by(2).for_each(|arm| self.possible(left, arm, name, tell));
+                named(right).step_by(2).for_each(|arm| self.possible(left, arm, name, depth, tell));
             }
             ("identifier", _) if self.slice(left) == name => tell(self.slice(left), right),
             ("pattern_list" | "tuple_pattern", "expression_list" | "tuple")
                 if named(left).count() == named(right).count() =>
             {
                 for (target, value) in named(left).zip(named(right)) {
-                    self.possible(target, value, name, tell);
+                    self.possible(target, value, name, depth, tell);
                 }
             }
             _ => {}
@@ -181,6 +194,9 @@ impl Source {
         }
     }
 }
+
+/// Expressions within expressions that are followed: sources are not ours, and may be nested without end.
+const DEPTH: u8 = 16;
 
 fn named(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     children(node).filter(|child| child.is_named() && child.kind() != "comment")

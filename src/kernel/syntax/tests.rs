@@ -136,6 +136,17 @@ def run(x, n, given):
 }
 
 #[test]
+fn numbers_within_numbers_without_end_are_not_followed_to_their_end() {
+    let arms = "1 if n else ".repeat(20_000);
+    let text = format!("def run(n):\n    A = 0\n    A = {arms}2\n    return here(A)\n");
+    let source = Source::parse(text).unwrap();
+    let run = source.function("run");
+    let at = descendants(source.root()).filter(|node| node.kind() == "call").last().unwrap();
+    let some = source.numbers("A", run, at).len();
+    assert!((8..32).contains(&some), "{some}");
+}
+
+#[test]
 fn an_argument_is_appended_in_the_style_of_its_list() {
     let append = |text: &str| {
         let source = Source::parse(text).unwrap();
