@@ -31,11 +31,27 @@ async fn a_program_that_fails_tells_why() {
     says(&super::error(&*shell("kill -9 $$", &limits()), &question()).await, &["signal: 9"]);
 }
 
+#[test]
+fn a_program_that_is_not_there_is_named_without_its_arguments() {
+    for program in ["no-such-program", "./no/such/program"] {
+        let spec = ProviderSpec::parse(&format!("command:{program} --api-key sk-secret")).unwrap();
+        let limits = limits();
+        let setup =
+            Setup { limits: &limits, key_file: None, plain_http: false, environment: &|_| None };
+        let error = spec.open(&setup).unwrap_err();
+        says(&error, &[&format!("there is no program {program}"), "installed and on the PATH"]);
+        assert!(!format!("{error} {error:?}").contains("sk-secret"));
+    }
+}
+
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named_without_its_arguments() {
-    let provider = open("command:no-such-program --api-key sk-secret", &limits());
+async fn a_program_that_does_not_start_is_named_without_its_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes");
+    fs::write(&file, "not a program").unwrap();
+    let provider = open(&format!("command:{} --api-key sk-secret", file.display()), &limits());
     let error = error(&*provider, &question()).await;
-    says(&error, &["cannot run no-such-program", "check that it is installed"]);
+    says(&error, &["cannot run notes", "check that it is installed"]);
     assert!(!format!("{error} {error:?} {provider:?}").contains("sk-secret"));
 }
 

@@ -67,7 +67,7 @@ async fn error(provider: &dyn Provider, conversation: &Conversation) -> Provider
 }
 
 #[track_caller]
-fn says(error: &ProviderError, parts: &[&str]) {
+fn says(error: &dyn std::error::Error, parts: &[&str]) {
     let text = error.to_string();
     for part in parts {
         assert!(text.contains(part), "`{part}` is not in: {text}");
