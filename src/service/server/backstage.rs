@@ -63,7 +63,7 @@ impl Backstage {
     pub async fn run(self, stop: Stop) {
         while !stop.requested() {
             if self.leads().await && self.lead(&stop).await {
-                self.give_back().await;
+                self.hand_over().await;
             }
             self.nap(&stop).await;
         }
@@ -101,7 +101,7 @@ impl Backstage {
     }
 
     /// Another service need not wait until the right runs out.
-    async fn give_back(&self) {
+    async fn hand_over(&self) {
         let now = self.clock.now();
         if let Err(error) = self.store.lead(RIGHT, &self.options.owner, now, now).await {
             tracing::warn!(%error, "another service waits until it is seen that this one has ended");
