@@ -16,7 +16,7 @@ sys.modules["kernelbrain_harness"] = _package
 sys.dont_write_bytecode = True
 
 if __name__ == "__main__":
-    gc.disable()  # what is imported stays: looking through it over and over takes a seventh of the time
+    gc.disable()  # what is imported stays: looking through it over and over takes time for nothing
     from kernelbrain_harness.court import main
 
     gc.freeze()

@@ -126,7 +126,7 @@ class Zygote(wire.Wire):
 
 def main():
     # Everything that a child needs is imported here, once. All of it stays: looking through it for garbage over and
-    # over takes a seventh of the time.
+    # over takes time for nothing.
     gc.disable()
     import torch._subclasses.fake_tensor  # noqa: F401
     import triton  # noqa: F401
