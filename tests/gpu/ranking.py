@@ -6,13 +6,14 @@ For each operator two runs with the same first candidates, without profiles: one
 the lowest and on the highest rung (`--full-evaluation`), one promotes over the default ladder. Both are ended when
 their search is over and the verification begins. `--everything FILE` takes the first run from an earlier result,
 to look at another ladder, or because there was no time for the second: what the first one measured is written as
-soon as it is over. From the journals:
+soon as it is over. With `--keep FOLDER` the runs' own state stays, and the same command goes on where it was interrupted.
+From the journals:
 
 - Kendall's tau between the order on rung 0 and the order at full fidelity. Pairs whose latencies at full
   fidelity differ by less than `--tie` have no order that a measurement could find, and are left out;
   how many is reported.
-- The winner of the ladder, looked up in the run that measured everything, against the best there; where
-  nothing got past the top rung, the winner is the baseline.
+- The winner of the ladder, looked up in the run that measured everything, against the best there of the candidates
+  that both runs had; where nothing got past the top rung, the winner is the baseline.
 - GPU seconds of the ladder over those of the highest rung for everything, without the baseline.
 """
 import argparse
@@ -45,8 +46,8 @@ timing = { warmup = 10, repeat = 50 }
 
 
 def run(arguments, name, folder, ladder, *options):
-    """The journal of one run, as a list of (kind, body)."""
-    folder.mkdir()
+    """The journal of one run, as a list of (kind, body); goes on with what lies in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "kernelbrain.toml").write_text(ladder)
     source = arguments.benchmarks / name
     command = [
@@ -55,8 +56,9 @@ def run(arguments, name, folder, ladder, *options):
         "--max-candidates", arguments.candidates, "--db", folder / "runs.db", "--out", folder / "out", "--plain",
         "--no-profile", "--no-calibrate", *options,
     ]
-    with open(folder / "log", "w") as log:
-        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=log)
+    with open(folder / "log", "a") as log:
+        # In a session of its own it hears of an interruption from here only, and once: twice means at once.
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
         stopped = end_with_the_search(process, folder / "runs.db")
     text = (folder / "log").read_text(errors="replace")
     if arguments.logs:
@@ -75,7 +77,13 @@ def end_with_the_search(process, database):
     """Waits for the process, and interrupts it when a verification begins; whether it was interrupted. A verification
     is debited on the rung past the top one, whose number is seen from the baseline's."""
     while process.poll() is None:
-        time.sleep(0.5)
+        try:
+            time.sleep(0.5)
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            sys.exit("interrupted; with --keep the same command goes on")
         try:
             debits = [body for kind, body in journal(database) if kind == "debited"]
         except sqlite3.Error:
@@ -152,7 +160,7 @@ def compare(arguments, name, folder, everything):
     survivors = {candidate: geometric_mean(rungs[2]) for candidate, rungs in of_ladder.items() if 2 in rungs}
     winner = min(survivors, key=survivors.get, default=None)
     found = full.get(winner, geometric_mean(baseline)) if winner is None or winner in full else None
-    best = min([*full.values(), geometric_mean(baseline)])
+    best = min([*(full[candidate] for candidate in full.keys() & of_ladder.keys()), geometric_mean(baseline)])
     spent = sum(ladder_seconds.values())
     return {
         "candidates": len(both),
@@ -177,11 +185,12 @@ def main():
     parser.add_argument("benchmarks", type=pathlib.Path)
     parser.add_argument("--only", nargs="*", help="names of operators; default: all")
     parser.add_argument("--candidates", type=int, default=60)
-    parser.add_argument("--budget", default="10m")
+    parser.add_argument("--budget", default="30m", help="of each run (default 30m)")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rung-0-cases", default="{ spread = 6 }", help="the `cases` of rung 0, as in a configuration")
     parser.add_argument("--tie", type=float, default=0.01)
     parser.add_argument("--everything", type=pathlib.Path, help="an earlier result that measured everything")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for the runs' state")
     parser.add_argument("--logs", type=pathlib.Path, help="a folder for what kernelbrain logged (KERNELBRAIN_LOG)")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
@@ -194,10 +203,11 @@ def main():
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")
 
     for name in names:
-        with tempfile.TemporaryDirectory() as folder:
-            everything = earlier.get(name) or measure_everything(arguments, name, pathlib.Path(folder))
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = (arguments.keep or pathlib.Path(scratch)) / name
+            everything = earlier.get(name) or measure_everything(arguments, name, folder)
             keep(everything)
-            keep(compare(arguments, name, pathlib.Path(folder), everything))
+            keep(compare(arguments, name, folder, everything))
         shown = {key: value for key, value in result["operators"][name].items() if not key.endswith("_us")}
         print(name, json.dumps(shown))
 
