@@ -112,6 +112,8 @@ test-gpu: setup
 	cargo build --release
 	KERNELBRAIN_PYTHON="$(or $(KERNELBRAIN_PYTHON),python3)" tests/gpu/acceptance.sh target/release/kernelbrain
 
-corpus: setup build
+# The binary that tests use: `cargo build` would compile most dependencies anew, with other features.
+corpus: setup
+	cargo test --quiet --no-run --test docs
 	@test -n "$(CORPUS)" || { echo "which corpus? make corpus CORPUS=folder"; exit 2; }
 	KERNELBRAIN_PYTHON="$(PYTHON)" "$(PYTHON)" tests/corpus.py "$(CORPUS)" --binary $(BINARY) --device $(DEVICE) --jobs $(JOBS)
