@@ -1,9 +1,10 @@
 """One run of a database as a file that tests can replay without a GPU or a model:
 
-    python3 tests/gpu/record.py runs.db RUN tests/recordings/NAME.json.gz
+    python3 tests/gpu/record.py runs.db RUN tests/recordings/NAME.json.gz [PROMPTS]
 
 It holds the plan, the target, every event with the sources of its candidates, and every exchange with the
-language model. The database is only read.
+language model. The database is only read. Of a run that has not ended it is what restore.py goes on with, together
+with the answers in the folder PROMPTS that the run has not taken yet.
 """
 import gzip
 import json
@@ -41,9 +42,19 @@ def recording(database, run):
     }
 
 
+def waiting(recording, prompts):
+    """{question: answer} of the folder's answers that no exchange has."""
+    taken = {exchange["said"].get("answer") for exchange in recording["exchanges"]}
+    answers = {path.name.removesuffix(".answer.md"): path.read_text() for path in sorted(prompts.glob("*.answer.md"))}
+    return {question: answer for question, answer in answers.items() if answer not in taken}
+
+
 def main():
-    database, run, out = sys.argv[1:]
-    text = json.dumps(recording(database, run), separators=(",", ":")).encode()
+    database, run, out, *prompts = sys.argv[1:]
+    recorded = recording(database, run)
+    if prompts and recorded["outcome"] is None:
+        recorded["waiting"] = waiting(recorded, pathlib.Path(prompts[0]))
+    text = json.dumps(recorded, separators=(",", ":")).encode()
     # Without the time of day, so that the same run gives the same file.
     pathlib.Path(out).write_bytes(gzip.compress(text, mtime=0))
     print(f"{out}: {len(text)} bytes, compressed {pathlib.Path(out).stat().st_size}")

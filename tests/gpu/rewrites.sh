@@ -6,8 +6,9 @@
 # BENCHMARKS is a folder of folders with input_kernel.py and test.py. In OUT each operator has its report, one
 # database holds all runs, and prompts lie in OUT/NAME.prompts until somebody (or something) has put an
 # ID.answer.md beside each ID.prompt.md. Run it again then: runs that are parked go on, those that are over are
-# left alone. MODEL names another provider (then nothing parks), REWRITES and BUDGET bound each operator, ONLY
-# names the operators. Exit status 5 while answers are awaited.
+# left alone; a run that restore.py put there goes on as well. MODEL names another provider (then nothing parks),
+# REWRITES and BUDGET bound each operator, ONLY names the operators, DEVICE another device than cuda. Exit status 5
+# while answers are awaited.
 set -euo pipefail
 binary=$(realpath "$1")
 benchmarks=$2
@@ -26,8 +27,10 @@ for folder in "$benchmarks"/*/; do
   fi
   prompts="$out/$name.prompts"
   status=0
-  "$binary" optimize "$folder/input_kernel.py" --test "$folder/test.py" --device cuda --budget "$budget" \
-    --model "${MODEL:-folder:$prompts}" --rewrites "$rewrites" --out "$out/$name" --plain \
+  resume=()
+  [ ! -f "$out/$name.run" ] || resume=(--resume "$(cat "$out/$name.run")")
+  "$binary" optimize "$folder/input_kernel.py" --test "$folder/test.py" --device "${DEVICE:-cuda}" --budget "$budget" \
+    --model "${MODEL:-folder:$prompts}" --rewrites "$rewrites" --out "$out/$name" --plain "${resume[@]}" \
     2>> "$out/$name.log" > "$out/$name.txt" || status=$?
   case $status in
     0) touch "$out/$name.over"; echo "$name: over" ;;

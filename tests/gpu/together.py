@@ -12,13 +12,13 @@ in one process (`bench --against`), because two runs cannot be compared to a per
 the baseline for its winner.
 """
 import argparse
-import gzip
 import json
 import pathlib
-import sqlite3
 import subprocess
 import sys
 import tempfile
+
+import restore
 
 MODES = {"recipes": None, "model": "rewrites", "both": "both"}
 
@@ -27,7 +27,7 @@ def recorded(arguments, name):
     """The recording to take for an operator, if there is one."""
     last = f"-{arguments.recorded_on}.json.gz"
     found = sorted([*arguments.recordings.glob(f"{name}{last}"), *arguments.recordings.glob(f"{name}-*{last}")])
-    return json.loads(gzip.decompress(found[-1].read_bytes())) if found else None
+    return restore.load(found[-1]) if found else None
 
 
 def available_to_a_model_alone(recording):
@@ -37,31 +37,6 @@ def available_to_a_model_alone(recording):
         for event in recording["events"] if isinstance(event.get("candidate"), dict)
     }
     return [exchange for exchange in recording["exchanges"] if made_by.get(exchange["parent"], "baseline") != "recipe"]
-
-
-def restore(arguments, recording, database):
-    """Writes the conversations of a recorded run into a database, where `replay:` finds them."""
-    subprocess.run([arguments.binary, "runs", "--db", database], check=True, stdout=subprocess.DEVNULL)
-    connection = sqlite3.connect(database)
-    with connection:
-        connection.execute(
-            "INSERT INTO runs (id, key, output, target, plan, created, state, outcome) VALUES (?, '', '', ?, ?, ?, 'ended', ?)",
-            (
-                recording["run"], json.dumps(recording["target"]), json.dumps(recording["plan"]), "2026-01-01T00:00:00Z",
-                json.dumps(recording["outcome"]),
-            ),
-        )
-        connection.executemany(
-            "INSERT INTO exchanges (run, parent, rung, kind, body) VALUES (?, ?, ?, ?, ?)",
-            [
-                (
-                    recording["run"], exchange["parent"], -1 if exchange["rung"] is None else exchange["rung"],
-                    json.dumps(exchange["kind"], separators=(",", ":")), json.dumps(exchange["said"]),
-                )
-                for exchange in available_to_a_model_alone(recording)
-            ],
-        )
-    connection.close()
 
 
 def optimize(arguments, name, mode, recording, folder):
@@ -142,7 +117,7 @@ def main():
                 continue
             folder = (arguments.keep or pathlib.Path(scratch)) / name
             folder.mkdir(parents=True)
-            restore(arguments, recording, folder / "runs.db")
+            restore.write(arguments.binary, folder / "runs.db", recording, exchanges=available_to_a_model_alone(recording))
             found = {mode: summary(optimize(arguments, name, mode, recording, folder)) for mode in MODES}
             for mode in ("recipes", "model"):
                 found["both"][f"over_{mode}"] = race(arguments, name, folder, mode)
