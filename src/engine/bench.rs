@@ -55,8 +55,14 @@ pub async fn bench(request: BenchRequest) -> Result<BenchReport, EngineError> {
         notes: Vec::new(),
     };
     // Text is judged in no time; where nothing is left, neither Python nor a device is needed.
-    let refused: Vec<Option<Rejection>> = match baseline {
-        None => given.iter().map(|it| policy::check_alone(it.text.as_bytes()).err()).collect(),
+    // Whether the contract asks for gradients is known once it is open.
+    let refused_by = |gradients: bool| -> Vec<Option<Rejection>> {
+        let rules = policy::PolicyRules { gradients, ..policy::PolicyRules::default() };
+        let judged = given.iter().map(|it| policy::check_alone_by(it.text.as_bytes(), &rules));
+        judged.map(Result::err).collect()
+    };
+    let mut refused: Vec<Option<Rejection>> = match baseline {
+        None => refused_by(true),
         Some(_) => vec![None; given.len()],
     };
     if refused.iter().all(Option::is_some) {
@@ -65,6 +71,9 @@ pub async fn bench(request: BenchRequest) -> Result<BenchReport, EngineError> {
         return Ok(report);
     }
     let plane = request.plane.start(target).await?;
+    if baseline.is_none() && plane.contract().grads.is_empty() {
+        refused = refused_by(false);
+    }
     report.device = plane.device_name().to_owned();
     report.notes = plane.contract().notes.clone();
     let mut note = |text: &str| report.notes.push(text.to_owned());

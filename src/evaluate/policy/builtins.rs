@@ -1,13 +1,12 @@
 //! Built-in functions and attributes through which code reaches beyond its own file.
 
-use std::collections::HashMap;
-
 use tree_sitter::Node;
 
 use super::Finding;
-use super::library::is_compute_method;
+use super::library::refuses_attribute;
 use super::names::Names;
-use crate::kernel::syntax::{Source, children, descendants};
+use super::scopes::{Scopes, is_bound, is_read};
+use crate::kernel::syntax::{children, descendants};
 
 const FORBIDDEN: [&str; 17] = [
     "__builtins__",
@@ -43,7 +42,7 @@ const PLAIN_DUNDERS: [&str; 8] = [
 
 pub(super) fn find(names: &Names<'_>, found: &mut Vec<Finding>) {
     let source = names.source();
-    let mut scopes = Scopes { source, binds: HashMap::new() };
+    let mut scopes = Scopes::of(source);
     for node in descendants(source.root()) {
         let text = match node.kind() {
             "identifier" => source.slice(node),
@@ -59,7 +58,7 @@ pub(super) fn find(names: &Names<'_>, found: &mut Vec<Finding>) {
                 "the name {text} is not ASCII: Python normalises such names, so it may stand for another"
             )));
         } else if is_attribute(node) {
-            if is_dunder(text) && !PLAIN_DUNDERS.contains(&text) {
+            if reaches_behind(text) {
                 found.push(finding(format!(
                     "reads the attribute {text}, which reaches behind an object's interface"
                 )));
@@ -68,6 +67,10 @@ pub(super) fn find(names: &Names<'_>, found: &mut Vec<Finding>) {
             found.push(finding(format!(
                 "uses {text}: a candidate may not run text as code, touch files, or look names up"
             )));
+        } else if text == "__name__" && is_bound(node) {
+            found.push(finding(
+                "binds __name__, which says whether a file is run or imported".into(),
+            ));
         } else if text == "getattr" && !is_callee(node) && is_read(node) {
             found.push(finding("passes getattr around: call it with a literal name".to_owned()));
         }
@@ -96,7 +99,7 @@ fn dynamic_access(names: &Names<'_>, call: Node<'_>) -> Option<Finding> {
                 Some(_) if !names.resolve(*object).is_empty() => {
                     "calls getattr on a module: write the attribute out"
                 }
-                Some(name) if is_dunder(name) || is_compute_method(name) => {
+                Some(name) if is_dunder(name) || refuses_attribute(name) => {
                     "calls getattr for an attribute that may not be used directly either"
                 }
                 Some(_) => return None,
@@ -112,77 +115,6 @@ fn dynamic_access(names: &Names<'_>, call: Node<'_>) -> Option<Finding> {
     })
 }
 
-/// Which functions bind which names; remembered, since a name may occur very often.
-struct Scopes<'s> {
-    source: &'s Source,
-    binds: HashMap<(usize, &'s str), bool>,
-}
-
-impl<'s> Scopes<'s> {
-    /// Whether the identifier `node` means the built-in: no enclosing function binds the name.
-    ///
-    /// Bindings in a module or a class do not count: there, `open = open` reads the built-in.
-    fn leave_to_builtins(&mut self, node: Node<'s>, name: &'s str) -> bool {
-        if !is_read(node) {
-            return false;
-        }
-        let source = self.source;
-        let mut inner = node;
-        while let Some(outer) = inner.parent() {
-            let scope = matches!(outer.kind(), "function_definition" | "lambda");
-            let in_body = outer.child_by_field_name("body") == Some(inner);
-            if scope && in_body {
-                let known = self.binds.entry((outer.id(), name));
-                if *known.or_insert_with(|| binds(source, outer, name)) {
-                    return false;
-                }
-            }
-            inner = outer;
-        }
-        true
-    }
-}
-
-/// Whether `function` has a parameter or a local variable called `name`.
-fn binds(source: &Source, function: Node<'_>, name: &str) -> bool {
-    let mut bound = false;
-    for node in descendants(function) {
-        if matches!(node.kind(), "global_statement" | "nonlocal_statement")
-            && children(node).any(|it| source.slice(it) == name)
-        {
-            return false;
-        }
-        bound |= node.kind() == "identifier"
-            && source.slice(node) == name
-            && !is_read(node)
-            && scope_of_binding(node) == Some(function);
-    }
-    bound
-}
-
-/// The function in whose scope an identifier is bound; `None` for other scopes.
-fn scope_of_binding(node: Node<'_>) -> Option<Node<'_>> {
-    let mut at = node.parent()?;
-    if at.child_by_field_name("name") == Some(node)
-        && matches!(at.kind(), "function_definition" | "class_definition")
-    {
-        at = at.parent()?;
-    }
-    loop {
-        match at.kind() {
-            "function_definition" | "lambda" => return Some(at),
-            "class_definition"
-            | "list_comprehension"
-            | "set_comprehension"
-            | "dictionary_comprehension"
-            | "generator_expression"
-            | "keyword_argument"
-            | "attribute" => return None,
-            _ => at = at.parent()?,
-        }
-    }
-}
-
 /// Whether the identifier is the name after a dot.
 fn is_attribute(node: Node<'_>) -> bool {
     node.parent().is_some_and(|it| it.child_by_field_name("attribute") == Some(node))
@@ -192,28 +124,9 @@ fn is_callee(node: Node<'_>) -> bool {
     node.parent().is_some_and(|it| it.child_by_field_name("function") == Some(node))
 }
 
-/// Whether the identifier is read, rather than bound, or the name of a keyword argument.
-pub(super) fn is_read(node: Node<'_>) -> bool {
-    let Some(parent) = node.parent() else { return true };
-    let is = |field| parent.child_by_field_name(field) == Some(node);
-    match parent.kind() {
-        "parameters"
-        | "lambda_parameters"
-        | "typed_parameter"
-        | "list_splat_pattern"
-        | "dictionary_splat_pattern"
-        | "pattern_list"
-        | "tuple_pattern"
-        | "global_statement"
-        | "nonlocal_statement"
-        | "dotted_name"
-        | "aliased_import" => false,
-        "default_parameter" | "typed_default_parameter" | "keyword_argument" => !is("name"),
-        "function_definition" | "class_definition" => !is("name"),
-        "assignment" | "for_statement" | "for_in_clause" => !is("left"),
-        "attribute" => !is("attribute"),
-        _ => true,
-    }
+/// Whether `name` is an attribute of the interpreter's own that ordinary code does not read.
+pub(super) fn reaches_behind(name: &str) -> bool {
+    is_dunder(name) && !PLAIN_DUNDERS.contains(&name)
 }
 
 fn is_dunder(name: &str) -> bool {

@@ -1,6 +1,7 @@
 //! What a candidate may import.
 
 use super::Finding;
+use super::library::may_decorate;
 use super::names::{Import, Names};
 
 /// Modules that a kernel file has a use for, with what lies below them.
@@ -73,7 +74,8 @@ fn objection(import: &Import<'_>, package: Option<&str>) -> Option<String> {
     }
     let library = below(module, "torch") || below(module, "triton");
     let private = library && module.contains("._");
-    let forbidden = FORBIDDEN.iter().any(|it| below(module, it));
+    let decorator = import.member.is_some() && may_decorate(&import.path);
+    let forbidden = !decorator && FORBIDDEN.iter().any(|it| below(module, it));
     (private || forbidden).then(|| format!("imports {module}, which has no place in a kernel file"))
 }
 

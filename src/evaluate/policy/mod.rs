@@ -14,8 +14,12 @@ mod builtins;
 mod editable;
 mod entry;
 mod imports;
+mod layers;
 mod library;
 mod names;
+mod patterns;
+mod receivers;
+mod scopes;
 mod statements;
 mod text;
 
@@ -35,6 +39,8 @@ pub struct PolicyRules {
     pub editable: Option<Vec<String>>,
     /// The package of an in-tree target: its modules may be imported.
     pub package: Option<String>,
+    /// Whether gradients are compared too: then a function of autograd's may be defined.
+    pub gradients: bool,
 }
 
 impl PolicyRules {
@@ -48,7 +54,12 @@ impl PolicyRules {
             None => contract.entries.clone(),
         };
         let root = module.and_then(|module| module.split('.').next());
-        Self { entries, editable: target.editable.clone(), package: root.map(str::to_owned) }
+        Self {
+            entries,
+            editable: target.editable.clone(),
+            package: root.map(str::to_owned),
+            gradients: !contract.grads.is_empty(),
+        }
     }
 }
 
@@ -67,8 +78,8 @@ struct Finding {
 /// The first violation by line, as a rejection at [`Gate::Policy`].
 pub fn check(baseline: &Source, candidate: &[u8], rules: &PolicyRules) -> Result<(), Rejection> {
     let source = text::read(candidate)?;
-    let names = Names::of(&source);
-    let before = Names::of(baseline);
+    let before = Names::of_baseline(baseline);
+    let names = Names::beside(&source, &before);
     if !before.kernels().is_empty() {
         require_kernel(&names)?;
     }
@@ -76,6 +87,9 @@ pub fn check(baseline: &Source, candidate: &[u8], rules: &PolicyRules) -> Result
     if let Some(editable) = &rules.editable {
         editable::check(&before, &names, editable)?;
     }
+    let (reached, reached_before) = (text::reached(&source)?, text::reached(baseline)?);
+    let before = Names::of_baseline(&reached_before);
+    let names = Names::beside(&reached, &before);
     let usual: HashSet<String> = findings(&before, rules).into_iter().map(|it| it.key).collect();
     let mut new = findings(&names, rules);
     new.retain(|finding| !usual.contains(&finding.key));
@@ -87,10 +101,18 @@ pub fn check(baseline: &Source, candidate: &[u8], rules: &PolicyRules) -> Result
 /// # Errors
 /// The first violation by line, as a rejection at [`Gate::Policy`].
 pub fn check_alone(candidate: &[u8]) -> Result<(), Rejection> {
-    let source = text::read(candidate)?;
+    check_alone_by(candidate, &PolicyRules::default())
+}
+
+/// The same, where the contract gives rules.
+///
+/// # Errors
+/// As of [`check_alone`].
+pub fn check_alone_by(candidate: &[u8], rules: &PolicyRules) -> Result<(), Rejection> {
+    let source = text::reached(&text::read(candidate)?)?;
     let names = Names::of(&source);
     // What a file without kernels does instead says more than that it has none.
-    judge(findings(&names, &PolicyRules::default()))?;
+    judge(findings(&names, rules))?;
     require_kernel(&names)
 }
 
@@ -117,7 +139,8 @@ fn findings(names: &Names<'_>, rules: &PolicyRules) -> Vec<Finding> {
     imports::find(names, rules.package.as_deref(), &mut found);
     assignments::find(names, &mut found);
     builtins::find(names, &mut found);
-    library::find(names, rules.package.as_deref(), &mut found);
+    patterns::find(names, rules, &mut found);
+    library::find(names, rules, &mut found);
     statements::find(names, &mut found);
     found
 }

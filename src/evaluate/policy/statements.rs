@@ -111,8 +111,12 @@ fn tensor_subclass(names: &Names<'_>, class: Node<'_>) -> Option<Finding> {
     let source = names.source();
     let name = source.slice(class.child_by_field_name("name")?);
     let is_tensor = |path: &String| path.ends_with("Tensor") && path.starts_with("torch.");
+    // `type(x)` may be a tensor's.
+    let asks = |base: Node<'_>| {
+        base.child_by_field_name("function").is_some_and(|it| source.slice(it) == "type")
+    };
     let derived = class.child_by_field_name("superclasses").is_some_and(|bases| {
-        descendants(bases).any(|base| names.resolve(base).iter().any(is_tensor))
+        descendants(bases).any(|base| names.resolve(base).iter().any(is_tensor) || asks(base))
     });
     let intercepts = class.child_by_field_name("body").is_some_and(|body| {
         descendants(body).any(|node| {

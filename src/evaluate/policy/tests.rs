@@ -2,6 +2,10 @@ use insta::assert_snapshot;
 
 use super::*;
 
+mod honest;
+mod reach;
+mod roles;
+
 /// A file in the habit of most: imports, a kernel, an entry that launches it.
 const BASELINE: &str = r"
 import torch
@@ -60,6 +64,15 @@ fn judge_line(line: &str) -> String {
 
 fn accepted(verdict: &str) {
     assert_eq!(verdict, "accepted");
+}
+
+fn refused(verdict: &str, why: &str) {
+    assert!(verdict.contains(why), "{verdict}");
+}
+
+/// The verdict on `candidate` without a baseline.
+fn judge_alone(candidate: &str) -> String {
+    check_alone(candidate.as_bytes()).map_or_else(|it| it.to_string(), |()| "accepted".to_owned())
 }
 
 #[test]

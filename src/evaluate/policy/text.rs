@@ -3,8 +3,9 @@
 use tree_sitter::Node;
 
 use super::reject;
+use super::scopes::bindings;
 use crate::kernel::Rejection;
-use crate::kernel::syntax::Source;
+use crate::kernel::syntax::{Source, children};
 
 /// Bytes of source, at most.
 const MAX_BYTES: usize = 1 << 20;
@@ -40,6 +41,33 @@ pub(super) fn read(bytes: &[u8]) -> Result<Source, Rejection> {
         return Err(reject(format!("nested more than {MAX_DEPTH} levels deep")).at_line(Some(line)));
     }
     Ok(source)
+}
+
+/// `source` without what `if __name__ == "__main__":` guards at its top: a candidate is imported,
+/// so that never runs. Lines keep their numbers.
+pub(super) fn reached(source: &Source) -> Result<Source, Rejection> {
+    let mut text = source.text().to_owned();
+    let guarded: Vec<_> = match bindings(source, source.root(), "__name__") {
+        0 => children(source.root()).filter_map(|it| guarded_block(source, it)).collect(),
+        // Whoever binds the name decides what runs.
+        _ => Vec::new(),
+    };
+    for block in guarded.into_iter().rev() {
+        let lines: String =
+            source.slice(block).chars().filter(|it| matches!(it, '\r' | '\n')).collect();
+        text.replace_range(block.byte_range(), &format!("pass{lines}"));
+    }
+    Source::parse(text).map_err(|error| {
+        reject(format!("not valid Python near `{}`", error.excerpt)).at_line(Some(error.line))
+    })
+}
+
+fn guarded_block<'s>(source: &Source, statement: Node<'s>) -> Option<Node<'s>> {
+    let condition = (statement.kind() == "if_statement")
+        .then(|| statement.child_by_field_name("condition"))??;
+    let words: Vec<_> = source.slice(condition).split_whitespace().collect();
+    let is_main = matches!(words.as_slice(), ["__name__", "==", "'__main__'" | "\"__main__\""]);
+    statement.child_by_field_name("consequence").filter(|_| is_main)
 }
 
 fn line_at(bytes: &[u8], at: usize) -> u32 {

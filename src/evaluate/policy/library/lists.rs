@@ -1,6 +1,7 @@
 //! The lists: what is allowed of torch and triton, and which tensor methods compute.
 //! Set in columns by hand: one word a line would be 400 lines.
 
+use super::foreign;
 use crate::evaluate::policy::imports::below;
 
 /// Exactly these paths.
@@ -10,8 +11,11 @@ const TORCH: &[&str] = &[
     "arange", "as_strided", "as_tensor", "empty", "empty_like", "empty_strided",
     "full", "full_like", "ones", "ones_like", "scalar_tensor", "tensor", "zeros", "zeros_like",
     // Views and shapes.
-    "atleast_1d", "atleast_2d", "broadcast_shapes", "broadcast_to", "flatten", "movedim", "numel",
-    "permute", "reshape", "squeeze", "swapaxes", "t", "transpose", "unsqueeze", "view_as_real",
+    "atleast_1d", "atleast_2d", "broadcast_shapes", "broadcast_to", "chunk", "flatten", "movedim",
+    "numel", "permute", "reshape", "split", "squeeze", "swapaxes", "t", "transpose", "unsqueeze",
+    "view_as_real",
+    // Checks of arguments.
+    "_assert", "_check",
     // Types, devices, layouts.
     "channels_last", "channels_last_3d", "contiguous_format", "device", "dtype", "finfo",
     "get_default_dtype", "iinfo", "is_floating_point", "is_grad_enabled", "is_tensor", "layout",
@@ -105,12 +109,21 @@ const BACK_DOORS: [&str; 17] = [
     "typing_extensions.get_type_hints",
 ];
 
-/// Modules that the allowed ones hold as attributes.
-#[rustfmt::skip]
-const FOREIGN_MODULES: [&str; 23] = [
-    "abc", "bltns", "builtins", "copy", "copyreg", "ctypes", "importlib", "inspect", "io",
-    "keyword", "linecache", "os", "re", "string", "subprocess", "sys", "threading", "time",
-    "traceback", "tracemalloc", "types", "warnings", "weakref",
+/// Decorators that change how a function is compiled or differentiated, not what it computes.
+const DECORATORS: [&str; 5] = [
+    "torch.amp.custom_bwd",
+    "torch.amp.custom_fwd",
+    "torch.compiler.disable",
+    "torch.cuda.amp.custom_bwd",
+    "torch.cuda.amp.custom_fwd",
+];
+
+/// Parts of torch with which a function brings its own gradient.
+const GRADIENTS: [&str; 4] = [
+    "torch.autograd.Function",
+    "torch.autograd.function.Function",
+    "torch.autograd.function.FunctionCtx",
+    "torch.autograd.function.once_differentiable",
 ];
 
 pub(super) fn torch_allowed(path: &str) -> bool {
@@ -120,7 +133,15 @@ pub(super) fn torch_allowed(path: &str) -> bool {
 
 pub(super) fn triton_allowed(path: &str) -> bool {
     let Some(rest) = path.strip_prefix("triton.") else { return false };
-    TRITON.iter().any(|it| below(rest, it)) && !rest.contains("._")
+    TRITON.iter().any(|it| below(rest, it)) && !rest.contains("._") && !foreign::leaves_triton(path)
+}
+
+pub(in crate::evaluate::policy) fn may_decorate(path: &str) -> bool {
+    DECORATORS.contains(&path)
+}
+
+pub(super) fn brings_a_gradient(path: &str) -> bool {
+    GRADIENTS.contains(&path)
 }
 
 /// Whether `method` of a tensor computes.
@@ -137,9 +158,8 @@ pub(super) fn changes_the_tensor(method: &str) -> bool {
 /// Whether a path into an allowed standard module leads out of it.
 pub(super) fn opens_a_back_door(path: &str) -> bool {
     let mut parts = path.split('.').skip(1).peekable();
-    let foreign = |part: &str| {
-        (part.starts_with('_') && part != "__version__") || FOREIGN_MODULES.contains(&part)
-    };
+    let foreign =
+        |part: &str| (part.starts_with('_') && part != "__version__") || foreign::is_module(part);
     BACK_DOORS.contains(&path)
         || (path != "collections.abc"
             && !path.starts_with("collections.abc.")
