@@ -105,16 +105,12 @@ impl Subject<'_> {
         let Challenge { case, timing, .. } = *challenge;
         self.pace.on(case);
         let (sets, timed) = self.believable(challenge).await?;
+        let backward_us = self.time_backward(challenge, sets.len()).await?;
         let error = if challenge.judged { self.judge_one(case, &sets, &timed).await? } else { 0.0 };
         let host_us = timed.host_us.filter(|us| us.is_finite() && *us >= 0.0);
         self.pace.host_us = host_us.or(self.pace.host_us);
         let lead = (timing.warmup as usize).min(timed.device_us.len() - 1);
-        Ok(Burst {
-            device_us: timed.device_us[lead..].to_vec(),
-            host_us,
-            backward_us: timed.backward_us,
-            error,
-        })
+        Ok(Burst { device_us: timed.device_us[lead..].to_vec(), host_us, backward_us, error })
     }
 
     /// What was found out over all bursts of a case.
@@ -245,6 +241,27 @@ impl Subject<'_> {
         let name = &self.plane.contract.cases[case].name;
         self.judge_observed(&timed.observed).map_err(|rejection| rejection.on_case(name))?;
         Ok(timed)
+    }
+
+    /// Of a contract with gradients. After the burst, whose time must be explained by its calls alone.
+    async fn time_backward(
+        &mut self,
+        challenge: &Challenge<'_>,
+        sets: usize,
+    ) -> Result<Option<Vec<f64>>, Stop> {
+        if self.call["grads"] == Value::Bool(false) {
+            return Ok(None);
+        }
+        let (limit, plan) = (self.plane.config.limits.call, self.plan_for(challenge, sets));
+        let started = Instant::now();
+        let timed = match self.child.backward(&self.call, &plan, limit).await {
+            Ok(timed) => timed,
+            Err(error) => return Err(self.blame_timing(challenge.case, error).await),
+        };
+        self.steps.note("backward", started);
+        let times = timed.device_us.unwrap_or_default();
+        let sound = times.iter().all(|us| us.is_finite() && *us > 0.0);
+        Ok((sound && !times.is_empty()).then_some(times))
     }
 
     /// What the burst takes without its calls, microseconds.

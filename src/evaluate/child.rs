@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::{net::UnixStream, sync::watch, time::timeout};
 
 use super::{
-    protocol::{BurstPlan, Compiled, Delivered, Loaded, Ran, Ready, Timed},
+    protocol::{BurstPlan, Compiled, Delivered, Loaded, Ran, Ready, Timed, TimedBackward},
     wire::{Connection, WireError},
     zygote::{Exit, Origin},
 };
@@ -163,6 +163,16 @@ impl ChildProcess {
         limit: Duration,
     ) -> Result<Value, WireError> {
         self.request("pace", json!({"timing": plan}), limit).await
+    }
+
+    /// Times the backward pass of the last burst's last calls.
+    pub(crate) async fn backward(
+        &mut self,
+        call: &Value,
+        plan: &BurstPlan,
+        limit: Duration,
+    ) -> Result<TimedBackward, WireError> {
+        self.request("backward", json!({"call": call, "timing": plan}), limit).await
     }
 
     /// Copies what a kept call of the last burst returned to where `landing` awaits it.

@@ -167,7 +167,6 @@ mod tests {
             device_us: vec![us; calls],
             host_us: Some(20.0),
             tail_us: vec![6.0; calls],
-            backward_us: None,
             kept: Vec::new(),
             observed: Vec::new(),
         }

@@ -160,11 +160,15 @@ pub(crate) struct Timed {
     #[serde(default)]
     pub(crate) tail_us: Vec<f64>,
     #[serde(default)]
-    pub(crate) backward_us: Option<Vec<f64>>,
-    #[serde(default)]
     pub(crate) kept: Vec<KeptCall>,
     #[serde(default)]
     pub(crate) observed: Vec<Observed>,
+}
+
+/// A child's answer to `backward`; nothing where no output has a gradient.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct TimedBackward {
+    pub(crate) device_us: Option<Vec<f64>>,
 }
 
 /// A child's answer to `deliver`.

@@ -59,6 +59,24 @@ fn gradients() {
     finished(&desk, &ran, "native");
 }
 
+/// A file that defines a gradient where the contract asks for one is judged without a baseline too, and
+/// the way back may take longer than the way there: it is no part of what is timed.
+#[test]
+fn gradients_without_a_baseline_and_with_a_slow_way_back() {
+    let desk = Desk::tiny();
+    let example = examples().join("gradients");
+    let text = fs::read_to_string(example.join("input_kernel.py")).unwrap();
+    let launch = "        _backward_kernel[";
+    assert_eq!(text.matches(launch).count(), 1);
+    let repeated = text.replace(launch, &format!("        for _ in range(6):\n    {launch}"));
+    desk.write("slow.py", repeated);
+    let contract = example.join("test.py");
+    let bench = ["bench", "slow.py", "--test", contract.to_str().unwrap(), "--device", "cpu"];
+    desk.run(desk.kernelbrain(&[&bench[..], &["--no-timing"]].concat())).exits_with(0);
+    let against_itself = [&bench[..], &["--no-timing", "--against", "slow.py"]].concat();
+    desk.run(desk.kernelbrain(&against_itself)).exits_with(0);
+}
+
 #[test]
 fn shapes() {
     let desk = Desk::tiny();

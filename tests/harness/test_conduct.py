@@ -1,11 +1,15 @@
 """What only a GPU does is tried here with its two calls replaced."""
 
+import _thread
+import sys
+import time
+import types
 import unittest
 from unittest import mock
 
 import conversation  # noqa: F401  (makes the harness importable)
 import torch
-from kernelbrain_harness import conduct
+from kernelbrain_harness import arithmetic, conduct
 
 
 class Late(unittest.TestCase):
@@ -54,6 +58,39 @@ class WentOn(unittest.TestCase):
             changed = output.clone()
             changed[9] = 1
             self.assertEqual(len(conduct.went_on([output], [changed])), 1)
+
+
+class Earlier(unittest.TestCase):
+    def test_outputs_of_earlier_calls_stay_as_they_were(self):
+        watched, x = conduct.Conduct("cpu"), torch.zeros(4)
+        bound = types.SimpleNamespace(arguments=[x], weights={})
+        earlier = torch.zeros(3 * conduct._SAMPLE, dtype=torch.uint8)
+        watched.remember()
+        watched.begin(bound)
+        self.assertEqual(watched.end([earlier], bound) + watched.disturbed(), [])
+        earlier[5] = 1  # between two calls it is the caller's
+        for at in (0, -1):
+            watched.remember()
+            self.assertEqual(watched.disturbed(), [])
+            watched.remember()
+            earlier[at] = 7
+            (told,) = watched.disturbed()
+            self.assertIn("wrote into an output of an earlier call", told["what"])
+            earlier[at] = 0
+
+
+class OfTheWayBack(unittest.TestCase):
+    def test_an_operator_that_nothing_in_python_called(self):
+        """On a GPU gradients are added up in a thread that has no frame of Python's."""
+        watch, done = arithmetic.Arithmetic("candidate.py", [torch.ones(8)]), []
+        operator = mock.Mock(_schema=types.SimpleNamespace(name="aten::add"), side_effect=lambda: done.append(1) or torch.ones(8))
+        with mock.patch.object(sys, "unraisablehook", lambda it: done.append(it.exc_value)):
+            _thread.start_new_thread(watch.__torch_dispatch__, (operator, ()))
+            deadline = time.monotonic() + 10
+            while not done and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.1)
+        self.assertEqual((done, watch.found), ([1], []))
 
 
 if __name__ == "__main__":

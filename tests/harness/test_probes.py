@@ -52,6 +52,34 @@ DIAGONAL = """
     """
 
 
+# As models make the tables of rotary embeddings: both halves alike.
+ROTARY = """
+    import torch
+    CASES = [{"rows": 6, "cols": 32}]
+    TOLERANCE = {"rtol": 1e-5, "atol": 1e-5}
+    def make_inputs(device, seed, rows, cols):
+        generator = torch.Generator().manual_seed(seed)
+        angles = torch.outer(torch.arange(rows).float(), 0.5 ** torch.arange(cols // 2))
+        angles = torch.cat([angles, angles], -1)
+        return torch.randn(rows, cols, generator=generator), angles.cos(), angles.sin()
+    def reference(x, cos, sin):
+        left, right = x.chunk(2, -1)
+        return x * cos + torch.cat([-right, left], -1) * sin
+    """
+
+QUANTISED = """
+    import torch
+    CASES = [{"rows": 4, "cols": 64}]
+    TOLERANCE = {"int8": {"rtol": 0, "atol": 1}, "float32": {"rtol": 1e-5, "atol": 1e-6}}
+    def make_inputs(device, seed, rows, cols):
+        generator = torch.Generator().manual_seed(seed)
+        return (torch.randn(rows, cols, generator=generator),)
+    def reference(x):
+        scale = x.abs().amax(-1, keepdim=True) / 127
+        return (x / scale).round().to(torch.int8)
+    """
+
+
 class Probing(Conversation):
     def failed(self, contract, kernel):
         """Names of the probes, and of the unlisted sizes, that a kernel fails."""
@@ -123,10 +151,84 @@ class Values(Probing):
         self.assertIn("spikes", self.failed(MEAN, lambda x: x[:, ::4].mean(-1)))
 
 
+class Structure(Probing):
+    def test_a_table_that_is_the_same_for_every_seed_is_not_torn_apart(self):
+        def half(x, cos, sin):
+            cos, sin, middle = cos[:, :16], sin[:, :16], 16
+            left, right = x[:, :middle], x[:, middle:]
+            return torch.cat([left * cos - right * sin, right * cos + left * sin], -1)
+
+        self.assertEqual(self.failed(ROTARY, half), [])
+        notes = self.referee.ask("probes", case=0, seed=1)["notes"]
+        self.assertIn("argument 1, argument 2: the same for every seed, and so taken for a table", "; ".join(notes))
+
+    def test_but_its_values_count(self):
+        rows = torch.arange(6).float()
+        angles = torch.outer(rows, 0.5 ** torch.arange(16))
+        known = torch.cat([angles, angles], -1).cos()
+
+        def remembers(x, cos, sin):
+            left, right = x.chunk(2, -1)
+            return x * (known if x.shape == known.shape else cos) + torch.cat([-right, left], -1) * sin
+
+        self.assertIn("negated", self.failed(ROTARY, remembers))
+
+    def test_a_weight_of_ones_is_no_table(self):
+        weighted = SOFTMAX.replace("device=device),)", "device=device), torch.ones(cols))")
+        weighted = weighted.replace("def reference(x):", "def reference(x, w):").replace("torch.softmax(x, dim=-1)", "w * torch.softmax(x, dim=-1)")
+        self.assertIn("shifted", self.failed(weighted, lambda x, w: torch.softmax(x, -1)))
+
+    def test_every_kind_is_asked_early(self):
+        self.open(PRODUCT)
+        kinds = [probe["kind"] for probe in self.referee.ask("probes", case=0, seed=1)["probes"]]
+        self.assertEqual(kinds[:8], ["state", "state", *["values", "special", "state"] * 2])
+
+
+class Integers(Probing):
+    def test_a_tolerance_that_names_their_dtype_holds(self):
+        def truncated(x):
+            scale = x.abs().amax(-1, keepdim=True) / 127
+            return (x / scale).nan_to_num().add(0.5).floor().to(torch.int8)
+
+        def coarse(x):
+            scale = x.abs().amax(-1, keepdim=True) / 127
+            return ((x / scale).nan_to_num() / 4).round().mul(4).to(torch.int8)
+
+        def one_off_without_the_nan(x):
+            scale = x.nan_to_num(0.0).abs().amax(-1, keepdim=True) / 127
+            return (x.nan_to_num(0.0) / scale).nan_to_num().floor().to(torch.int8)
+
+        self.assertEqual(self.failed(QUANTISED, truncated), [])
+        self.assertNotIn("nan 0", self.failed(QUANTISED, one_off_without_the_nan))
+        self.assertIn("shifted", self.failed(QUANTISED, coarse))
+
+    def test_what_follows_a_nan_may_be_any_integer_and_nothing_else_may(self):
+        exact = QUANTISED.replace('"int8": {"rtol": 0, "atol": 1}, ', "")
+
+        def ignores(x):
+            scale = x.nan_to_num(0.0).abs().amax(-1, keepdim=True) / 127
+            return (x / scale).nan_to_num().clamp(-128, 127).round().to(torch.int8)
+
+        def spreads(x):
+            answer = ignores(x)
+            return torch.zeros_like(answer) if x.isnan().any() else answer
+
+        self.assertNotIn("nan 0", self.failed(exact, ignores))
+        self.assertIn("nan 0", self.failed(exact, spreads))
+
+
 class Special(Probing):
     def test_nan_must_reach_what_depends_on_it(self):
         failed = self.failed(SOFTMAX, lambda x: torch.softmax(x.nan_to_num(), -1))
         self.assertIn("nan 0", failed)
+
+    def test_who_passes_over_a_nan_is_wrong_and_accused_of_nothing(self):
+        self.open(SOFTMAX)
+        own = Call(self.referee, seed=1, case=0)
+        self.assertTrue(own.compare([torch.softmax(own.arguments[0].clone(), -1)])["pass"])
+        probe = Call(self.referee, seed=1, case=0, probe="nan 0")
+        verdict = probe.compare([torch.softmax(probe.arguments[0].clone().nan_to_num(0.0), -1)])
+        self.assertEqual((verdict["pass"], verdict["gate"]), (False, "correctness"))
 
     def test_nan_that_only_a_multiplication_by_zero_would_spread_may_stay_where_it_is(self):
         self.assertEqual(self.failed(DIAGONAL, lambda d, b: d[:, None] * b), [])

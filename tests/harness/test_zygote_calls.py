@@ -82,7 +82,6 @@ class Running(Calling):
         self.assertEqual(len(timed["device_us"]), 4)
         self.assertGreater(min(timed["device_us"]), 0)
         self.assertEqual(timed["returned"], ran["returned"])
-        self.assertIsNone(timed["backward_us"])
         torch.testing.assert_close(case.read(case.outputs[0]), self.x + self.y)
 
     def test_an_autotuned_kernel_runs_with_the_first_configuration_that_pruning_leaves(self):
@@ -240,6 +239,43 @@ class Failing(Calling):
             self.case().run(child)
 
 
+    def test_an_exception_whose_text_cannot_be_read(self):
+        odd = """
+            class Odd(Exception):
+                def __str__(self): raise Odd()
+                __repr__ = __str__
+            """
+        refusal = self.refusal(odd + "\ndef kernel_function(x, y):\n    raise Odd()\n".replace("\n", "\n" + " " * 12))
+        self.assertEqual((refusal.kind, refusal.line), ("call", 7))
+        self.assertEqual(refusal.message, "Odd, whose text cannot be read: its __str__ fails")
+        child = host.fork()
+        self.addCleanup(child.close)
+        with self.assertRaises(Refused) as caught:
+            child.load(odd + " " * 12 + "raise Odd()\n")
+        self.assertEqual((caught.exception.kind, caught.exception.line), ("import", 5))
+
+    def test_text_that_is_none(self):
+        refusal = self.refusal("def kernel_function(x, y):\n    raise ValueError('\\udc80 half')\n")
+        self.assertEqual((refusal.kind, refusal.message), ("call", "ValueError: \\udc80 half"))
+
+    def test_nests_without_an_end(self):
+        for making in ("out = [x]\n    out.append(out)", "out = x\n    for _ in range(200_000): out = [out]"):
+            refusal = self.refusal(f"def kernel_function(x, y):\n    {making}\n    return out\n")
+            self.assertEqual(refusal.kind, "call")
+            self.assertRegex(refusal.message, "^the call returned lists, tuples or dicts more than 32 deep")
+
+    def test_more_outputs_than_anybody_wants(self):
+        refusal = self.refusal("def kernel_function(x, y): return [x] * 300_000\n")
+        self.assertEqual((refusal.kind, refusal.message), ("call", "the call returned more than 4096 tensors"))
+        refusal = self.refusal("def kernel_function(x, y):\n    out = []\n    for _ in range(30): out = [out, out]\n    return out\n")
+        self.assertRegex(refusal.message, "a nest of more than 131072 values")
+
+    def test_a_tensor_that_is_conjugated_when_it_is_read(self):
+        refusal = self.refusal("import torch\ndef kernel_function(x, y): return torch.complex(x, y).conj()\n")
+        self.assertEqual(refusal.kind, "call")
+        self.assertRegex(refusal.message, "^the call returned a tensor that is conjugated only when it is read")
+
+
 class Weights(Calling):
     def setUp(self):
         super().setUp()
@@ -315,8 +351,8 @@ def kernel_function(x, y):
         self.assertEqual([gradient["shape"] for gradient in ran["gradients"]], [[5, 33], [5, 33]])
         torch.testing.assert_close(case.read({**case.gradients[0], "grad": False}), self.upstream)
         torch.testing.assert_close(case.read({**case.gradients[1], "grad": False}), 2 * self.upstream)
-        timed = case.time(child, repeat=5, grads=[0, 1])
-        self.assertEqual(len(timed["backward_us"]), 5)
+        case.time(child, repeat=5, grads=[0, 1])
+        self.assertEqual(len(case.backward(child, repeat=5, grads=[0, 1])["device_us"]), 5)
 
     def test_a_gradient_that_is_missing_is_null(self):
         child = self.candidate(self.SQUARE.replace("2 * upstream", "None"))

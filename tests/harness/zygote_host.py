@@ -235,3 +235,8 @@ class Case:
         case = cases[kept["set"]]
         delivered = child.ask("deliver", number=kept["call"], inputs=case.request(), call=call)
         return {**timed, **delivered, "warm_us": warm["host_us"], "case": case}
+
+    def backward(self, child, repeat=3, **call):
+        """The backward pass of the last burst's calls."""
+        timing = {"warmup": 0, "repeat": repeat, "keep": 2, "enough_us": 60e6, "flush_bytes": 0, "wait_us": 0}
+        return child.ask("backward", call={**NATIVE, **call}, timing=timing)

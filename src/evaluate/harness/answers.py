@@ -12,6 +12,14 @@ from .nest import copy_with_layout, labelled_arguments, map_tensors, replace_ten
 from .wire import Failure
 
 
+def _is_same(tensor, other):
+    return tensor.shape == other.shape and tensor.dtype == other.dtype and torch.equal(tensor, other)
+
+
+def _varies(tensor):
+    return tensor.numel() > 1 and not bool((tensor == tensor.reshape(-1)[0]).all())
+
+
 @dataclasses.dataclass
 class Answer:
     """What the reference computed. Outputs are contiguous; `strides` are those that it returned."""
@@ -42,7 +50,10 @@ class Contents:
         self.input_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in self._labelled)
         self._fingerprints = self._known_answer = None
         self._destinations = set()
-        self._scales, self._truth, self._neighbour = {}, None, None
+        self._scales, self._truth, self._neighbour, self._tables = {}, None, None, None
+
+    # Whether the inputs are those of a case but for one element.
+    differs_in_one_element = False
 
     def _made(self):
         contract, case = self._contract, self.case
@@ -74,6 +85,18 @@ class Contents:
             made = self._contract.make(self.case, self.seed + 1)
             self._neighbour = [tensor.detach() for tensor in flatten(made.arguments)]
         return self._neighbour
+
+    def tables(self):
+        """Positions of floating argument tensors that are the same for every seed and hold more than one value:
+        sines and cosines, positions, masks. A kernel may know of their structure (both halves alike, say), which the
+        contract does not tell; so they are not changed piece by piece. Empty where all floating arguments are so: these
+        are the data then."""
+        if self._tables is None:
+            floating = {at: t for at, t in enumerate(flatten(self.problem.arguments)) if t.dtype.is_floating_point}
+            other = self.neighbour()
+            same = {at for at, t in floating.items() if at < len(other) and _is_same(t, other[at]) and _varies(t)}
+            self._tables = frozenset(same if len(same) < len(floating) else ())
+        return self._tables
 
     def give_up_inputs(self):
         _ = self.fingerprints  # to know them again

@@ -1,12 +1,17 @@
-"""Which of torch's operators the candidate's own code calls to compute, whatever it calls them by."""
-import os
+"""Which of torch's operators the candidate's own code calls to compute, whatever it calls them by.
+
+An operator is the candidate's if its code is met on the stack before the harness's, whatever lies in between: Python's
+own functions, torch's, Triton's. What Triton's launcher and autotuner do with tensors by themselves is memory only.
+What torch does by itself on the way back through a graph has only the harness above it.
+"""
 import sys
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .audits import CANDIDATE, HARNESS, MADE, line_in, owner_of
+
 _getframe = sys._getframe
-_TORCH = os.path.dirname(torch.__file__) + os.sep
 
 # Memory, constants, views, copies and questions. What is not here computes.
 _HARMLESS = frozenset(
@@ -21,17 +26,20 @@ _HARMLESS = frozenset(
     sym_stride sym_numel sym_storage_offset storage_offset values_copy
     """.split()
 )
-# Tensors below this share of the largest argument are sizes, offsets, scales: not the work.
-_SHARE = 64
+# Tensors below this share of the largest argument are sizes, offsets, scales: not the work. Unless there are many of
+# them: this share of it in one call is work, and more than a few single numbers.
+_SHARE, _SHARE_TOGETHER, _FEW = 64, 4, 64
 
 
 class Arithmetic(TorchDispatchMode):
-    """While it is entered, `found` collects [{"what", "line"}] for the candidate in the file `path`."""
+    """While it is entered, `found` collects [{"what", "line"}] for the candidate in the file `path`; in one call and
+    its backward pass, for which it may be entered again."""
 
     def __init__(self, path, arguments):
         super().__init__()
         largest = max((tensor.numel() for tensor in arguments), default=0)
         self._path, self._least = path, max(largest // _SHARE, 2)
+        self._together, self._enough = 0, max(largest // _SHARE_TOGETHER, _FEW)
         self.found = []
 
     @classmethod
@@ -41,23 +49,46 @@ class Arithmetic(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         name = function._schema.name.removeprefix("aten::")
-        if name not in _HARMLESS and self._is_work((args, kwargs or {}, result)):
-            line = self._called_at()
-            told = {"what": f"computes with torch's operator {name} outside its Triton kernels", "line": line}
-            if line is not None and told not in self.found:
-                self.found.append(told)
+        if name not in _HARMLESS:
+            self._judge(name, _largest((args, kwargs or {}, result)))
         return result
 
-    def _is_work(self, nest):
-        if isinstance(nest, torch.Tensor):
-            return nest.numel() >= self._least
-        if isinstance(nest, dict):
-            nest = nest.values()
-        return isinstance(nest, (list, tuple, type({}.values()))) and any(map(self._is_work, nest))
+    def _judge(self, name, size):
+        called, line = self._called_at() if size else (False, None)
+        if not called:
+            return
+        self._together += size
+        if size >= self._least:
+            self._tell(f"computes with torch's operator {name} outside its Triton kernels", line)
+        elif self._together >= self._enough:
+            self._tell(f"computes in many small pieces, with torch's operator {name} among others, outside its"
+                       " Triton kernels", line)
+
+    def _tell(self, what, line):
+        told = {"what": what, "line": line}
+        if told not in self.found:
+            self.found.append(told)
 
     def _called_at(self):
-        """The line of the candidate's file that called; None if other code than torch stands between."""
-        frame = _getframe(2)
-        while frame is not None and frame.f_code.co_filename.startswith((_TORCH, __file__)):
+        """Whether the candidate called, and the line of its file, if one led here."""
+        frame = _getframe(2).f_back  # there may be none: on a GPU the way back has a thread of its own
+        while frame is not None:
+            owner = owner_of(frame, self._path)
+            if owner in (CANDIDATE, MADE):
+                return True, line_in(frame, self._path)
+            if owner == HARNESS:
+                return False, None
             frame = frame.f_back
-        return frame.f_lineno if frame is not None and frame.f_code.co_filename == self._path else None
+        return False, None
+
+
+def _largest(nest):
+    """Elements of the largest tensor in it."""
+    if isinstance(nest, torch.Tensor):
+        return nest.numel()
+    if isinstance(nest, dict):
+        nest = nest.values()
+    return max(map(_largest, nest), default=0) if isinstance(nest, _NESTS) else 0
+
+
+_NESTS = (list, tuple, type({}.values()))

@@ -2,19 +2,40 @@
 
 An audit hook cannot be removed and hears of what happens however the function was got at. Libraries raise
 the same events on a candidate's behalf (Triton opens its cache and runs the assembler), so that an event
-counts only if the candidate's file is the nearest code on the stack that does not belong to Python itself.
+counts only if the candidate is the nearest code on the stack that does not belong to Python itself. Code that
+was made of text and belongs to no library is the candidate's: nobody else would have made it.
 """
+import collections
+import dataclasses
+import functools
 import inspect
 import linecache
 import os
+import pathlib
 import sys
 import threading
 import tokenize
 import traceback
+import types
+import typing
+
+import numpy
+import torch
+import triton
 
 _STANDARD = os.path.dirname(os.__file__) + os.sep
-_PACKAGES = tuple(_STANDARD + name + os.sep for name in ("site-packages", "dist-packages"))
-_getframe, _tuple = sys._getframe, tuple
+_HARNESS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGES = tuple(os.path.dirname(package.__file__) + os.sep for package in (torch, triton, numpy))
+_PACKAGES += tuple(os.path.join(folder, "") for folder in sys.path if folder.endswith("-packages"))
+_PACKAGES += tuple(_STANDARD + name + os.sep for name in ("site-packages", "dist-packages"))
+_IMPORTING = ("<frozen importlib", "<frozen zipimport")
+_getframe, _modules, _Module, _read = sys._getframe, sys.modules, types.ModuleType, dict.get
+_tuple, _vars, _str, _type = tuple, vars, str, type
+_is_file = functools.lru_cache(os.path.exists)
+
+# Whose code a frame runs. MADE: code made of text for no module of a library's. COMPANY: other files, as of the project
+# that a candidate is a part of.
+CANDIDATE, HARNESS, STANDARD, IMPORTING, PACKAGE, MADE, COMPANY = range(7)
 
 # Events by their beginning, with what they say of who raises them. `{0}` is the event's first argument.
 _TOLD = {
@@ -45,6 +66,7 @@ _TOLD = {
     "ctypes.": "reaches native code through ctypes",
     "gc.get_objects": "searches the objects of its process",
     "gc.get_refer": "searches the objects of its process",
+    "exec": "runs text as code",
     "sys._getframe": "walks the stack of its callers",
     "sys._current_frames": "walks the stacks of all threads",
     "sys._current_exceptions": "looks through the exceptions of all threads",
@@ -53,15 +75,26 @@ _TOLD = {
     "sys.addaudithook": "listens to the process",
     "object.__getattr__": "reads the attribute {1}, which leads to other code's frames",
     "object.__setattr__": "changes the attribute {1} of a function or class",
+    "object.__delattr__": "removes the attribute {1} of a function or class",
     "code.__new__": "makes code objects",
     "function.__new__": "makes functions of code objects",
 }
 _BEGINNINGS = _tuple(_TOLD)
-# namedtuple, enum and logging ask for frames as well; only a direct question counts, or one through these.
-_FRAMES, _ATTRIBUTES = "sys._getframe", "object.__"
+# What is asked for on behalf of others too counts if it is asked for directly. For a frame also through a function that
+# hands on what it got, or through these; namedtuple looks for its caller's name itself.
+_FRAMES, _ATTRIBUTES, _TEXT = "sys._getframe", "object.__", "exec"
 _ASKING = (inspect.__file__, traceback.__file__)
+_NAMING = collections.__file__
+# Attributes that are frames, and those that make a function do something else.
+_LEADING = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+_WORKING = ("__code__", "__defaults__", "__kwdefaults__")
+# These make code for whoever calls them.
+_MAKING = (collections.__file__, dataclasses.__file__, inspect.__file__, typing.__file__)
 # What reads the source of code that is there anyway.
 _QUOTING = (linecache.__file__, tokenize.__file__)
+# What stores tensors for whoever asks, and what it does.
+_STORING = (torch.serialization.__file__, os.path.join(os.path.dirname(numpy.__file__), "lib", ""))
+_FILES = ("open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.mkdir", "mmap.", "shutil.", "tempfile.")
 _MOST = 16
 
 
@@ -82,36 +115,92 @@ class Audit:
             return
         self._busy.now = True
         try:
-            line = self._raised_by_candidate(event)
-            if line is not None and len(self._heard) < _MOST:
+            raised, line = self._raised_by_candidate(event, arguments)
+            if raised and len(self._heard) < _MOST:
                 told = {"what": _words(event, arguments), "line": line}
                 if told not in self._heard:
                     self._heard.append(told)
         finally:
             self._busy.now = False
 
-    def _raised_by_candidate(self, event):
-        """The line of the candidate's file that raises the event; None if others do."""
-        frame = _getframe(2)
+    def _raised_by_candidate(self, event, arguments):
+        """Whether the candidate raises the event, and the line of its file; False and None if others do."""
+        frame, step = _getframe(2), 0
         while frame is not None:
-            name = frame.f_code.co_filename
-            if name == self._path:
-                return frame.f_lineno
-            if event.startswith(_ATTRIBUTES):
-                passing = False
-            elif event.startswith(_FRAMES):
-                passing = name in _ASKING
-            else:
-                passing = name.startswith(_STANDARD) and not name.startswith((*_PACKAGES, *_QUOTING))
-            if not passing:
-                return None  # frozen modules too: an import reads files
-            frame = frame.f_back
+            owner = owner_of(frame, self._path)
+            if owner == MADE and frame.f_back is not None and owner_of(frame.f_back, self._path) == PACKAGE:
+                return False, None  # torch's compiler and triton's launcher make what they call
+            if owner in (CANDIDATE, MADE):
+                return True, line_in(frame, self._path)
+            if not _passes(event, arguments, owner, frame.f_code.co_filename, step):
+                return False, None
+            frame, step = frame.f_back, step + 1
+        return False, None
+
+
+def _passes(event, arguments, owner, file, step):
+    """Whether what code of that owner raises, the `step`th from the innermost, is still asked of its caller."""
+    if owner == PACKAGE:
+        return file.startswith(_STORING) and event.startswith(_FILES)
+    if owner != STANDARD:
+        return False  # an import reads files, triton runs the assembler
+    if event.startswith(_ATTRIBUTES):
+        if event == "object.__getattr__":
+            return arguments[1] in _LEADING and step == 0  # printing an exception reads them deeper down
+        return arguments[1] in _WORKING and file != _NAMING
+    if event.startswith(_FRAMES):
+        return file in _ASKING or (step == 0 and file != _NAMING)
+    return not file.startswith(_MAKING if event == _TEXT else _QUOTING)
+
+
+def owner_of(frame, path):
+    """Whose code the frame runs, where `path` is the candidate's file."""
+    file = frame.f_code.co_filename
+    if file == path:
+        return CANDIDATE
+    if file.startswith("<frozen "):
+        return IMPORTING if file.startswith(_IMPORTING) else STANDARD
+    if file.startswith("<"):
+        file = _file_made_for(frame)
+        if file is None:
+            return MADE
+    if file.startswith(_HARNESS):
+        return HARNESS
+    if file.startswith(_PACKAGES):
+        return PACKAGE
+    if file.startswith(_STANDARD):
+        return STANDARD
+    return COMPANY if os.path.dirname(file) != os.path.dirname(path) and _is_file(file) else CANDIDATE
+
+
+def _file_made_for(frame):
+    """The file of the library that had this code made of text, as a method of its dataclass. None if there is none."""
+    name = _read(frame.f_globals, "__name__")
+    module = _modules.get(name) if _type(name) is _str else None
+    if module is None or _type(module) is not _Module or _vars(module) is not frame.f_globals:
         return None
+    file = _read(frame.f_globals, "__file__")
+    return file if _type(file) is _str and file.startswith((_STANDARD, *_PACKAGES)) else None
+
+
+def line_in(frame, path):
+    """The line of the file `path` that led to the frame; None if none did."""
+    while frame is not None and frame.f_code.co_filename != path:
+        frame = frame.f_back
+    return None if frame is None else frame.f_lineno
 
 
 def _words(event, arguments):
     for beginning, words in _TOLD.items():
         if event.startswith(beginning):
-            shown = [str(argument)[:80] for argument in arguments[:2]] + ["", ""]
+            shown = [_shown(argument)[:80] for argument in arguments[:2]] + ["", ""]
             return words.format(*shown)
     return event
+
+
+def _shown(value):
+    """Without running code of the value's class."""
+    return str(value) if type(value) in _PLAIN else "…"
+
+
+_PLAIN = (str, bytes, int, type(None), type(pathlib.Path()))

@@ -50,6 +50,7 @@ class BurstCaller(Caller):
     def __init__(self, binder, device, witness):
         super().__init__(binder, device, witness)
         self._ready, self._kept, self._steps = None, [], []  # steps: per call of a burst, whether it was copied
+        self._alive = collections.deque()  # (number of its set, what it returned) of a burst's last calls
         self._room, self._stopwatch = (None, []), (None, None)
 
     def ready(self, sets, call, plan):
@@ -80,12 +81,11 @@ class BurstCaller(Caller):
         return {"host_us": host_us}
 
     def burst(self, call, plan):
-        """At most `repeat` calls on the sets in turn: {"device_us", "host_us", "tail_us", "kept", "backward_us",
-        "observed"}."""
+        """At most `repeat` calls on the sets in turn: {"device_us", "host_us", "tail_us", "kept", "observed"}."""
         ready, stopwatch = self._open(plan)
         within.note("open")
         self._kept, self._steps = [], []
-        alive = collections.deque(maxlen=ready.alive)
+        self._alive = alive = collections.deque(maxlen=ready.alive)
         spent, host, tails = [], [], []
         recording = _is_recording()
         _set_recording(_bool(call["grads"]))
@@ -101,17 +101,15 @@ class BurstCaller(Caller):
             spent.append(lap.device_us)
             host.append(lap.host_us)
             tails.append(lap.tail_us)
-            alive.append(lap.result)
+            alive.append((at, lap.result))
         within.note("calls")
         observed = self._witness.look()
         within.note("look")
         _set_recording(recording)
-        backward_us = self._time_backward(alive, call, plan, _len(spent))
         return {
             "device_us": spent,
             "host_us": timing.median(host),
             "tail_us": tails,
-            "backward_us": backward_us,
             "observed": observed,
             "kept": [{"call": kept.call, "set": kept.at} for kept in self._kept],
         }
@@ -132,6 +130,26 @@ class BurstCaller(Caller):
         self._witness.look()
         self._synchronize()
         return {}
+
+    def backward(self, call, plan):
+        """Times the backward pass of the last burst's last calls, whose graphs are still there: {"device_us": null
+        where nothing flows back}. A request of its own: a burst has to explain what passed on the parent's clock."""
+        ready, passes = self._open(plan)[0], []
+        for at, result in self._alive:
+            outputs = outputs_of(result, ready.bound[at], call)
+            flowing = [t if t.requires_grad else None for t in outputs if t.is_floating_point()]
+            if any(tensor is not None for tensor in flowing):
+                passes.append((flowing, *self._differentiated(ready.bound[at], ready.sets[at], call)))
+        self._alive.clear()
+        if not passes:
+            return {"device_us": None}
+        turn = iter(_range(1 << 62))
+
+        def once():
+            gradients_of(*passes[next(turn) % _len(passes)])
+
+        timed = timing.time_call(once, self._device, plan["warmup"], plan["repeat"], plan["flush_bytes"], plan["enough_us"])
+        return {"device_us": timed["device_us"]}
 
     def deliver(self, number, inputs, call):
         """Copies what call `number` of the last burst returned to where it is awaited; describes it."""
@@ -154,6 +172,7 @@ class BurstCaller(Caller):
     def rest(self):
         """Gives back what the next burst can have again: memory of the device above all."""
         self._ready, self._kept, self._steps = None, [], []
+        self._alive.clear()
         self._room, self._stopwatch = (None, []), (None, None)
         self._memory.close()
         if self._device != "cpu":
@@ -222,28 +241,6 @@ class BurstCaller(Caller):
                     _copy(tensor, before)
 
     # ---------------------------------------------------------------------------------------- gradients
-    def _time_backward(self, alive, call, plan, calls):
-        """Times the backward pass of the last calls, whose graphs are still there; None without gradients."""
-        if not call["grads"]:
-            return None
-        ready, passes = self._ready, []
-        for result, number in zip(alive, _range(calls - _len(alive), calls)):
-            at = number % _len(ready.sets)
-            outputs = outputs_of(result, ready.bound[at], call)
-            flowing = [t if t.requires_grad else None for t in outputs if t.is_floating_point()]
-            if any(tensor is not None for tensor in flowing):
-                passes.append((flowing, *self._differentiated(ready.bound[at], ready.sets[at], call)))
-        if not passes:
-            return None
-        turn = iter(_range(1 << 62))
-
-        def backward():
-            gradients_of(*passes[next(turn) % _len(passes)])
-
-        timed = timing.time_call(
-            backward, self._device, plan["warmup"], plan["repeat"], plan["flush_bytes"], plan["enough_us"]
-        )
-        return timed["device_us"]
 
     def _open(self, plan):
         if self._ready is None:

@@ -94,9 +94,11 @@ class Caller:
     def run(self, inputs, call, muted=False, late=False, watched=False):
         """One call: {"returned", "gradients", "launched", "observed"}. With `muted` its launches do nothing; with
         `late` the caller's stream writes the inputs only while the call is made; with `watched` torch's operators
-        are noticed."""
+        are noticed, in the backward pass too."""
         bound = self._bind(inputs)
         within.note("bind")
+        self._conduct.remember()
+        watch = Arithmetic(self._binder.path, codec.flatten(bound.arguments)) if watched else None
         with poisoned(self._device, inputs["outputs"]), Launches(muted) as launches:
             within.note("poison")
             if late:
@@ -104,7 +106,6 @@ class Caller:
             with torch.set_grad_enabled(bool(call["grads"])):
                 self._conduct.begin(bound)
                 self._witness.begin()
-                watch = Arithmetic(self._binder.path, codec.flatten(bound.arguments)) if watched else None
                 with watch or contextlib.nullcontext():
                     result = bound.call()
                 require_plain_nest(result)
@@ -114,7 +115,6 @@ class Caller:
             for tensor in outputs:
                 require_plain(tensor)
             observed += self._conduct.end(outputs, bound)
-            observed += watch.found if watch else []
             # The caller's stream only: who works elsewhere must have made this one wait.
             within.note("call")
             self._synchronize_stream()
@@ -124,11 +124,17 @@ class Caller:
         landed = [self._landing(tensor, place) for tensor, place in zip(outputs, inputs["outputs"])]
         self._synchronize()
         within.note("deliver")
-        observed += went_on(outputs, landed)
+        observed += went_on(outputs, landed) + self._conduct.disturbed()
         within.note("compare with what was delivered")
         self._written = self._written_over(result, bound, inputs, call)
-        answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
+        if call["grads"]:
+            self._witness.begin()
+        with watch or contextlib.nullcontext():
+            answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
         self._synchronize()
+        if call["grads"] and not muted:
+            observed += self._witness.look()
+        observed += watch.found if watch else []
         return {**answer, "launched": launches.names, "observed": observed}
 
     def observe(self, inputs, what):
@@ -237,7 +243,7 @@ class Caller:
             gradients = list(gradients_of(differentiable, wanted, upstream))
         for gradient, place in zip(gradients, inputs["gradients"]):
             if gradient is not None:
-                require_plain(gradient)
+                require_plain(gradient, lazy=True)
                 self._land([gradient], [place])
         return [None if gradient is None else self._describe(gradient, bound) for gradient in gradients]
 
@@ -262,24 +268,65 @@ def outputs_of(result, bound, call):
 
 
 _NESTS = ((tuple, "__iter__"), (list, "__iter__"), (dict, "values"))
+# More than any contract has. An answer that describes so many tensors still fits a line of the protocol.
+_DEEPEST, _MOST_TENSORS, _MOST_VALUES = 32, 4096, 1 << 17
 
 
 def require_plain_nest(value):
-    """A tuple of a class of its own can compute when it is iterated over."""
+    """A tuple of a class of its own can compute when it is iterated over, and a list can hold itself."""
+    open_nests, values, tensors = [iter((value,))], 0, 0
+    while open_nests:
+        item = next(open_nests[-1], _END)
+        if item is _END:
+            open_nests.pop()
+            continue
+        values, tensors = values + 1, tensors + (type(item) in _PLAIN)
+        if tensors > _MOST_TENSORS:
+            raise Failure("call", f"the call returned more than {_MOST_TENSORS} tensors")
+        if values > _MOST_VALUES:
+            raise Failure("call", f"the call returned a nest of more than {_MOST_VALUES} values")
+        items = _items(item)
+        if items is not None:
+            open_nests.append(items)
+        if len(open_nests) > _DEEPEST:
+            raise Failure("call", f"the call returned lists, tuples or dicts more than {_DEEPEST} deep in one another:"
+                                  " is one of them an item of itself?")
+
+
+def _items(value):
+    """An iterator over a nest; None for everything else."""
     for kind, reading in _NESTS:
         if isinstance(value, kind):
             if getattr(type(value), reading) is not getattr(kind, reading):
-                raise Failure("integrity", f"the call returned a {type(value).__module__}.{type(value).__qualname__},"
-                                           f" which is no plain {kind.__name__}: it may compute when it is looked at")
-            for item in getattr(kind, reading)(value):
-                require_plain_nest(item)
+                raise Failure("integrity", f"the call returned a {_kind(value)}, which is no plain {kind.__name__}:"
+                                           " it may compute when it is looked at")
+            return iter(getattr(kind, reading)(value))
+    return None
 
 
-def require_plain(tensor):
-    """A subclass can compute when it is looked at, or answer every comparison with yes."""
+_END = object()
+
+
+def require_plain(tensor, lazy=False):
+    """A subclass can compute when it is looked at, or answer every comparison with yes. Only a gradient may be
+    conjugated or negated `lazy`, when it is read: torch itself makes them so."""
     if type(tensor) not in _PLAIN:
-        raise Failure("integrity", f"the call returned a {type(tensor).__module__}.{type(tensor).__qualname__}:"
-                              " an output must be a plain torch.Tensor")
+        raise Failure("integrity", f"the call returned a {_kind(tensor)}: an output must be a plain torch.Tensor")
     if tensor.layout is not torch.strided:
         raise Failure("call", f"the call returned a tensor of layout {tensor.layout}: an output must be strided")
+    if not lazy and (_is_conj(tensor) or _is_neg(tensor)):
+        how, remedy = ("conjugated", "resolve_conj") if _is_conj(tensor) else ("negated", "resolve_neg")
+        raise Failure("call", f"the call returned a tensor that is {how} only when it is read, as by .conj() or .imag:"
+                              f" an output must hold its values ({remedy} writes them out)")
 
+
+_is_conj, _is_neg = torch.Tensor.is_conj, torch.Tensor.is_neg
+
+
+def _kind(value):
+    """The name of the value's class, whose metaclass is not asked for it."""
+    kind = type(value)
+    return f"{_module_of(kind)}.{_qualified_name(kind)}"
+
+
+_module_of, _qualified_name = type.__dict__["__module__"].__get__, type.__dict__["__qualname__"].__get__

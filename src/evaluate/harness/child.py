@@ -7,14 +7,14 @@ from triton import knobs
 from . import compiling, identity
 from .apart import run_apart
 from .binding import Binder
-from .blame import failure
+from .blame import failure, line_of
 from .bursts import BurstCaller
 from .launches import take_first_configurations
 from .loading import load
 from .tuning import tune_briefly
 from .wire import Failure
 from .wire import serve as serve_wire
-from .witness import Witness
+from .witness import Witness, hide
 
 
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -37,7 +37,13 @@ class Child:
         elif request.get("tuning") == "brief":
             tune_briefly()
         self._witness = Witness(request["path"])
-        self._candidate = load(request)
+        hide()
+        try:
+            self._candidate = load(request)
+        except Failure as refusal:
+            raise _sendable(refusal) from None
+        except BaseException as error:  # reading what was raised raises
+            raise _unreadable("import", error, request["path"]) from None
         self._binder = Binder(self._candidate)
         self._caller = BurstCaller(self._binder, self._device, self._witness)
         seen = self._witness.look()
@@ -92,6 +98,9 @@ class Child:
     def pace(self, request):
         return self._guarded(lambda: self._caller.pace(request["timing"]))
 
+    def backward(self, request):
+        return self._guarded(lambda: self._caller.backward(request["call"], request["timing"]))
+
     def deliver(self, request):
         return self._guarded(lambda: self._caller.deliver(request["number"], request["inputs"], request["call"]))
 
@@ -104,10 +113,42 @@ class Child:
             raise Failure("internal", "no candidate was loaded")
         try:
             return work()
-        except Failure:
-            raise
+        except Failure as refusal:
+            raise _sendable(refusal) from None
         except BaseException as error:
-            raise failure(error, self._candidate, self._device) from None
+            raise self._blamed(error) from None
+
+    def _blamed(self, error):
+        try:
+            return _sendable(failure(error, self._candidate, self._device))
+        except BaseException:
+            return _unreadable("call", error, self._candidate.path)
+
+
+def _unreadable(kind, error, path):
+    """The Failure for an exception that raises another one when it is asked for its text."""
+    try:
+        line = line_of(error, path)
+    except BaseException:
+        line = None
+    message = f"{_name(type(error))}, whose text cannot be read: its __str__ fails"
+    return _sendable(Failure(kind, message, line=line))
+
+
+_name = type.__dict__["__name__"].__get__
+
+
+def _sendable(value):
+    """The same without halves of characters, which a Python string may have and UTF-8 has not."""
+    if isinstance(value, Failure):
+        value.message = _sendable(value.message)
+    elif isinstance(value, str):
+        return str.encode(value, errors="backslashreplace").decode()
+    elif isinstance(value, list):
+        return [_sendable(item) for item in value]
+    elif isinstance(value, dict):
+        return {_sendable(name): _sendable(item) for name, item in value.items()}
+    return value
 
 
 def serve(wire):
@@ -115,6 +156,10 @@ def serve(wire):
     torch.set_grad_enabled(True)
     child = Child(wire)
     operations = (
-        "load", "compile", "attach", "prepare", "run", "observe", "ready", "time", "pace", "deliver", "rest",
+        "load", "compile", "attach", "prepare", "run", "observe", "ready", "time", "pace", "backward", "deliver", "rest",
     )
-    serve_wire(wire, {name: getattr(child, name) for name in operations})
+    serve_wire(wire, {name: _answering(getattr(child, name)) for name in operations})
+
+
+def _answering(operation):
+    return lambda request: _sendable(operation(request))

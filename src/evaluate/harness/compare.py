@@ -194,11 +194,22 @@ def _judge_group(contract, contents, group, tensors):
         if is_inexact(expected.dtype):
             found.append(_judge_inexact(contract, contents, group, at, label, tensor, expected))
             continue
+        found.append(_judge_integers(contract, contents, group, at, label, tensor, expected))
+    return found
+
+
+def _judge_integers(contract, contents, group, at, label, tensor, expected):
+    """Exact, unless the contract names their dtype in TOLERANCE: roundings of a quantisation may differ by one."""
+    if not contract.tolerance.names(expected.dtype):
         gap = deviation_exact(tensor, expected)
         if gap.off and not contents.excuses(group, at, tensor, (0.0, 0.0)):
             raise Rejected(_complaint(label, gap, tensor, expected, "exact"))
-        found.append(Agreement(0.0, "exact"))
-    return found
+        return Agreement(0.0, "exact")
+    bound = contract.tolerance.bound(expected.dtype)
+    gap = deviation(tensor.double(), expected.double(), bound.rtol, bound.atol)
+    if gap.off and not contents.excuses(group, at, tensor, (bound.rtol, bound.atol)):
+        raise Rejected(_complaint(label, gap, tensor, expected, f"rtol {bound.rtol:g}, atol {bound.atol:.3g}"))
+    return Agreement(gap.error if not gap.off else 1.0, "tolerance")
 
 
 _LABELS = {

@@ -25,7 +25,20 @@ class Conduct:
         self._kind = torch.device(device).type
         self._device = device
         self._earlier = collections.deque(maxlen=_KEPT_CALLS)  # lists of outputs
-        self._flags, self._held = [], 0
+        self._flags, self._held, self._samples = [], 0, []
+
+    def remember(self):
+        """What outputs of earlier calls hold: both ends of each, before the next call. Takes memory, so that it comes
+        before free memory is poisoned."""
+        tensors = [tensor for call in self._earlier for tensor in call if tensor.is_contiguous()]
+        self._samples = [(end, end.clone()) for tensor in tensors for end in _ends(tensor)]
+
+    def disturbed(self):
+        """Says if an output of an earlier call is another now than before this one."""
+        samples, self._samples = self._samples, []
+        if all(_equal(end, before) for end, before in samples):
+            return []
+        return [_told("wrote into an output of an earlier call, which was still in use")]
 
     def begin(self, bound):
         self._flags = [(tensor, tensor.requires_grad) for tensor in codec.flatten(bound.arguments)]
@@ -72,6 +85,14 @@ class Conduct:
             return _device_allocated(self._device)
         with open("/proc/self/statm") as statm:
             return int(statm.read().split()[1]) * 4096
+
+
+def _ends(tensor):
+    flat = _bytes(tensor)
+    return [flat] if flat.numel() <= 2 * _SAMPLE else [flat[:_SAMPLE], flat[-_SAMPLE:]]
+
+
+_SAMPLE = 1 << 14  # bytes
 
 
 def went_on(outputs, landed):

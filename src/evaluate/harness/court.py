@@ -153,7 +153,7 @@ class Referee:
             self._not_out(request)
         contents = self._contents_for(request)
         verdict = judge(self._contract, contents, stage, request["returned"], request.get("gradients"))
-        return stage.delivered.consider(verdict, stage.outputs, contents.answer.outputs)
+        return stage.delivered.consider(verdict, stage.outputs, contents.answer.outputs, contents.differs_in_one_element)
 
     def probes(self, request):
         """What else the candidate must be right for, on a case with a seed."""

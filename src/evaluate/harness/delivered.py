@@ -21,11 +21,12 @@ class Delivered:
     def __init__(self):
         self._earlier = collections.deque(maxlen=_REMEMBERED)  # (outputs, reference answers)
 
-    def consider(self, verdict, outputs, answers):
-        """The verdict, with a better reason where a wrong answer is an earlier one."""
+    def consider(self, verdict, outputs, answers, one_element):
+        """The verdict, with a better reason where a wrong answer is an earlier one. Where a single element of the
+        inputs is another (NaN, infinity), who passes it over answers as before without having remembered anything."""
         if verdict["pass"]:
             self._keep(outputs, answers)
-        elif verdict["gate"] == "correctness":
+        elif not one_element and verdict["gate"] == "correctness":
             found = [words for before, due in self._earlier if (words := _resemblance(outputs, answers, before, due))]
             if found:
                 verdict = {**verdict, "gate": "integrity", "reason": f"{found[-1]}: {verdict['reason']}"}

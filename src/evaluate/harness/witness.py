@@ -14,6 +14,7 @@ import operator
 import os
 import sys
 import time
+import types
 
 import numpy
 import torch
@@ -25,7 +26,7 @@ from . import audits
 _id, _list, _isinstance, _callable, _getattr = id, list, isinstance, callable, getattr
 _vars, _environ, _listdir, _initial_seed = vars, os.environ, os.listdir, torch.initial_seed
 
-# Beside these, every module of the harness itself.
+# Beside these, every module of the harness itself and their classes, with all that is in them.
 _NAMESPACES = [
     ("torch", torch),
     ("torch.Tensor", torch.Tensor),
@@ -62,7 +63,8 @@ class Witness:
     def __init__(self, path):
         """`path` is the candidate's file: what its code does is told from what it has others do."""
         self._audit = audits.Audit(path)
-        self._namespaces = [(name, owner, _callables(owner)) for name, owner in _NAMESPACES + _harness()]
+        self._namespaces = [(name, owner, _callables(owner)) for name, owner in _NAMESPACES]
+        self._harness = [(name, owner, _members(owner)) for name, owner in _own()]
         self._modules = {name: _id(sys.modules[name]) for name in ("torch", "triton", "numpy", "time", "os", "sys")}
         self._settings = _settings()
         self._environment = dict(_environ)
@@ -99,12 +101,19 @@ class Witness:
             if changed:
                 names += [f"{name}.{key}" for key in changed]
                 self._namespaces[at] = (name, owner, _callables(owner))
+        for at, (name, owner, before) in enumerate(self._harness):
+            now = _members(owner)
+            changed = [key for key, value in before.items() if now.get(key) is not value]
+            # New names in a module are in nobody's way; in a class they stand before inherited ones.
+            changed += [key for key in now if key not in before and _isinstance(owner, type)]
+            if changed:
+                names += [f"{name}.{key}" for key in changed]
+                self._harness[at] = (name, owner, now)
         for name, identity in self._modules.items():
             if _id(sys.modules.get(name)) != identity:
                 names.append(f"the module {name}")
                 self._modules[name] = _id(sys.modules.get(name))
         return names
-
 
     def _by_torch(self, value):
         """Whether torch's compiler, imported since, has wrapped a function of torch, as it does with a few."""
@@ -122,9 +131,36 @@ def _callables(owner):
     }
 
 
-def _harness():
-    package = __package__
-    return [(name, module) for name, module in _list(sys.modules.items()) if name.startswith(f"{package}.")]
+def hide():
+    """Takes the harness's modules, and the one that was started, out of where modules are looked up by name. They stay
+    what they are for those who have them."""
+    for name, _ in _modules():
+        del sys.modules[name]
+    sys.modules.pop(__package__, None)
+    sys.modules["__main__"] = types.ModuleType("__main__")
+
+
+def _modules():
+    return [(name, module) for name, module in _list(sys.modules.items()) if name.startswith(f"{__package__}.")]
+
+
+def _own():
+    """The harness's modules and their classes, by name."""
+    owners = []
+    for name, module in _modules():
+        owners.append((name, module))
+        for value in _list(_vars(module).values()):
+            if _isinstance(value, type) and value.__module__ == name:
+                owners.append((f"{name}.{value.__qualname__}", value))
+    return owners
+
+
+def _members(owner):
+    return {key: value for key, value in _list(_vars(owner).items()) if key not in _LATER}
+
+
+# What Python itself adds to a class or module when it is asked for it.
+_LATER = ("__annotations__", "__slotnames__", "__doc__", "__builtins__")
 
 
 def _told(what, line=None):

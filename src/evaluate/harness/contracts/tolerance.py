@@ -50,8 +50,12 @@ class Tolerance:
     def declares(self, dtype):
         return dtype in self._declared or None in self._declared
 
+    def names(self, dtype):
+        """Whether this very dtype is declared, as integers must be to be compared other than exactly."""
+        return dtype in self._declared
+
     def bound(self, dtype):
-        """The Bound for outputs of a floating or complex dtype."""
+        """The Bound for outputs of a floating or complex dtype, or of one that is named."""
         if self.declares(dtype):
             return self._declared.get(dtype) or self._declared[None]
         return self._defaults.get(dtype, _NARROW)
