@@ -249,7 +249,7 @@ impl Subject<'_> {
         challenge: &Challenge<'_>,
         sets: usize,
     ) -> Result<Option<Vec<f64>>, Stop> {
-        if self.call["grads"] == Value::Bool(false) {
+        if self.plane.contract.grads.is_empty() {
             return Ok(None);
         }
         let (limit, plan) = (self.plane.config.limits.call, self.plan_for(challenge, sets));

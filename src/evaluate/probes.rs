@@ -262,8 +262,7 @@ impl<'p> Examiner<'p, '_> {
             }
         };
         // Operators are noticed in every call: what is not listed is where torch would do the work.
-        let launches = Launches::Watched;
-        let miss = match answer(&mut self.subject, question, &inputs, launches).await {
+        let miss = match answer(&mut self.subject, question, &inputs, Launches::Watched).await {
             Ok(error) => return Ok(error),
             Err(miss) => miss,
         };
@@ -273,7 +272,7 @@ impl<'p> Examiner<'p, '_> {
         }
         if miss.refused && !binding {
             self.note(format!("the kernel refuses case {}: {}", question.name, rejection.reason));
-        } else if self.baseline_fails(question, launches).await? {
+        } else if self.baseline_fails(question).await? {
             let name = question.name;
             let when = if about.is_empty() { "on its own inputs" } else { about };
             self.note(format!("case {name}, {when}: the baseline is wrong as well"));
@@ -289,11 +288,7 @@ impl<'p> Examiner<'p, '_> {
     }
 
     /// Whether there is a baseline, and it answers wrongly too.
-    async fn baseline_fails(
-        &mut self,
-        question: Question<'_>,
-        launches: Launches,
-    ) -> Result<bool, Stop> {
+    async fn baseline_fails(&mut self, question: Question<'_>) -> Result<bool, Stop> {
         let Some(baseline) = self.baseline else { return Ok(false) };
         let incumbent = match &mut self.incumbent {
             Some(incumbent) => incumbent,
@@ -303,7 +298,7 @@ impl<'p> Examiner<'p, '_> {
         };
         let posed = self.plane.referee.lock().await.pose(question).await?;
         let Ok(inputs) = posed else { return Ok(false) };
-        match answer(incumbent, question, &inputs, launches).await {
+        match answer(incumbent, question, &inputs, Launches::Watched).await {
             Ok(_) => Ok(false),
             Err(Miss { stop: Stop::Rejected(_), refused }) => {
                 if !refused && let Some(incumbent) = self.incumbent.take() {

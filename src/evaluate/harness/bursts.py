@@ -57,6 +57,7 @@ class BurstCaller(Caller):
         """Everything that need not be on the clock: buffers, bindings, room for answers. Or, with `warmup`, that many
         calls on the first set and no burst after them. {"host_us": of the last of these, or null}."""
         self._kept, self._steps = [], []
+        self._alive.clear()
         ready = self._ready = _Ready(sets, [self._bind(inputs) for inputs in sets])
         within.note("bind")
         if self._stopwatch[0] != plan["flush_bytes"]:
@@ -106,6 +107,8 @@ class BurstCaller(Caller):
         observed = self._witness.look()
         within.note("look")
         _set_recording(recording)
+        if not call["grads"]:
+            alive.clear()  # nothing flows back, and the memory is wanted
         return {
             "device_us": spent,
             "host_us": timing.median(host),
