@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     error::EngineError,
-    session::{PlaneOptions, database_path, launcher},
+    session::{PlaneOptions, database_path, launcher, with_database},
 };
 use crate::{
     evaluate::{Calibrator, Device, Interpreter, Plane},
@@ -98,23 +98,25 @@ pub async fn calibrate(request: CalibrateRequest) -> Result<Calibrated, EngineEr
         ));
     };
     let begun = Instant::now();
-    let store = SqliteStore::open(&database_path(request.database)?).await?;
-    let (facts, key) = identify(index)?;
-    let calibrator = Calibrator {
-        interpreter: request.interpreter,
-        launcher: launcher()?,
-        best_effort: request.best_effort,
-    };
-    let measured = calibrator.measure(index, CeilingMethod::Full).await?;
-    let ceilings = with_facts(measured, &facts);
-    store.put_ceilings(&key, &ceilings, SystemTime::now()).await?;
-    Ok(Calibrated {
-        notes: notes(&facts),
-        driver: key.driver,
-        seconds: begun.elapsed().as_secs_f64(),
-        facts,
-        ceilings,
+    with_database(request.database, async |store| {
+        let (facts, key) = identify(index)?;
+        let calibrator = Calibrator {
+            interpreter: request.interpreter,
+            launcher: launcher()?,
+            best_effort: request.best_effort,
+        };
+        let measured = calibrator.measure(index, CeilingMethod::Full).await?;
+        let ceilings = with_facts(measured, &facts);
+        store.put_ceilings(&key, &ceilings, SystemTime::now()).await?;
+        Ok(Calibrated {
+            notes: notes(&facts),
+            driver: key.driver,
+            seconds: begun.elapsed().as_secs_f64(),
+            facts,
+            ceilings,
+        })
     })
+    .await
 }
 
 /// Tells `plane`, which has nothing to do yet, what its device reaches at best. Ceilings are kept in
@@ -133,34 +135,48 @@ pub(super) async fn illuminate(
         Err(error) => return note(&format!("no speed of light: {error}")),
     };
     notes(&facts).iter().for_each(|text| note(text));
-    let store = match store {
-        Some(store) => Ok(store.clone()),
-        None => open_database().await,
-    };
-    let found = match &store {
-        Ok(store) => store.find_ceilings(&key).await,
-        Err(_) => Ok(None),
-    };
-    let trouble = store.as_ref().err().map(ToString::to_string);
-    if let Some(error) = trouble.or(found.as_ref().err().map(ToString::to_string)) {
-        note(&format!("ceilings cannot be kept: {error}"));
+    let mut own = None;
+    if store.is_none() {
+        match open_database().await {
+            Ok(opened) => own = Some(opened),
+            Err(error) => note(&format!("ceilings cannot be kept: {error}")),
+        }
     }
-    if let Ok(Some(ceilings)) = found {
-        return plane.set_ceilings(ceilings);
+    let device = (index, &facts, &key);
+    let ceilings = look_up(device, options, store.or(own.as_ref()), calibrate, note).await;
+    plane.set_ceilings(ceilings);
+    if let Some(own) = own {
+        own.close().await;
     }
-    let ceilings = if calibrate {
-        first_use(index, &facts, options, note).await
-    } else {
+}
+
+/// The ceilings of a device: those in `store`, else measured and kept there, else from its clocks.
+async fn look_up(
+    (index, facts, key): (u32, &DeviceFacts, &CeilingKey),
+    options: &PlaneOptions,
+    store: Option<&SqliteStore>,
+    calibrate: bool,
+    note: &mut (dyn FnMut(&str) + Send),
+) -> Ceilings {
+    if let Some(store) = store {
+        match store.find_ceilings(key).await {
+            Ok(Some(ceilings)) => return ceilings,
+            Ok(None) => {}
+            Err(error) => note(&format!("ceilings cannot be kept: {error}")),
+        }
+    }
+    if !calibrate {
         note("not calibrated: bounds rest on the memory's theoretical bandwidth only");
-        with_facts(Ceilings::default(), &facts)
-    };
-    if let Ok(store) = &store
+        return with_facts(Ceilings::default(), facts);
+    }
+    let ceilings = first_use(index, facts, options, note).await;
+    if let Some(store) = store
         && ceilings.method != CeilingMethod::Theoretical
-        && let Err(error) = store.put_ceilings(&key, &ceilings, SystemTime::now()).await
+        && let Err(error) = store.put_ceilings(key, &ceilings, SystemTime::now()).await
     {
         note(&format!("ceilings cannot be kept: {error}"));
     }
-    plane.set_ceilings(ceilings);
+    ceilings
 }
 
 async fn open_database() -> Result<SqliteStore, EngineError> {

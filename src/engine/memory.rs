@@ -9,7 +9,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{error::EngineError, experience::experience, session::database_path};
+use super::{error::EngineError, experience::experience, session::with_database};
 use crate::{
     generate::task::Standing,
     kernel::{Failure, Observation},
@@ -43,7 +43,7 @@ pub async fn list_memory(
     database: Option<PathBuf>,
     filter: &ExperienceFilter,
 ) -> Result<Vec<MoveMemory>, EngineError> {
-    let observations = open(database).await?.list_experience(filter).await?;
+    let observations = listed(database, filter).await?;
     let known = experience(&observations, None);
     // The oldest first, as the store lists them.
     let mut seen: BTreeMap<(String, &str, &str), Vec<&Observation>> = BTreeMap::new();
@@ -87,7 +87,7 @@ pub async fn export_memory(
     database: Option<PathBuf>,
     filter: &ExperienceFilter,
 ) -> Result<(String, usize), EngineError> {
-    let observations = open(database).await?.list_experience(filter).await?;
+    let observations = listed(database, filter).await?;
     Ok((to_json_lines(&observations), observations.len()))
 }
 
@@ -119,7 +119,8 @@ pub async fn import_memory(
         return Err(usage(format!("more than {most} MiB: split it at the ends of lines")));
     }
     let observations = from_json_lines(&text).map_err(|bad| usage(bad.to_string()))?;
-    let new = open(database).await?.record_experience(&observations).await?;
+    let record = async |store: &SqliteStore| Ok(store.record_experience(&observations).await?);
+    let new = with_database(database, record).await?;
     Ok(Imported { read: observations.len(), new })
 }
 
@@ -128,9 +129,12 @@ pub async fn forget_memory(
     database: Option<PathBuf>,
     filter: &ExperienceFilter,
 ) -> Result<u64, EngineError> {
-    Ok(open(database).await?.forget_experience(filter).await?)
+    with_database(database, async |store| Ok(store.forget_experience(filter).await?)).await
 }
 
-async fn open(database: Option<PathBuf>) -> Result<SqliteStore, EngineError> {
-    Ok(SqliteStore::open(&database_path(database)?).await?)
+async fn listed(
+    database: Option<PathBuf>,
+    filter: &ExperienceFilter,
+) -> Result<Vec<Observation>, EngineError> {
+    with_database(database, async |store| Ok(store.list_experience(filter).await?)).await
 }

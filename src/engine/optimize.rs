@@ -21,7 +21,7 @@ use super::{
     reporting,
     review::{ReviewFacts, Reviewer},
     run_plan::RunPlan,
-    session::{PlaneOptions, database_path, environment},
+    session::{PlaneOptions, environment, with_database},
     stored_journal::StoredJournal,
 };
 use crate::{
@@ -33,7 +33,7 @@ use crate::{
         Event, Generation, Ladder, Limits, Observer, Outcome, SchedulerChoice, Search, SearchError,
         State, Stop, StopRules, World, ports::Clock,
     },
-    store::{self, RunRecord, RunState, RunStore, SqliteStore},
+    store::{self, OutputLock, RunRecord, RunState, RunStore, SqliteStore},
 };
 
 /// A run that a person asks for.
@@ -96,22 +96,36 @@ impl Clock for SessionClock {
 pub async fn optimize(
     request: OptimizeRequest,
     audience: &mut dyn Audience,
-    mut stop: Stop,
+    stop: Stop,
 ) -> Result<Finished, EngineError> {
     let clock = SessionClock(Instant::now());
     // Where nothing can be written, nothing is begun.
     let named = request.output.as_deref().map(store::lock_output).transpose()?;
-    let database = SqliteStore::open(&database_path(request.database.clone())?).await?;
-    let own = find_earlier(&database, &request).await?.map(|(record, _)| record.output);
+    with_database(request.database.clone(), async |database| {
+        optimize_with(database, request, named.as_ref(), &clock, audience, stop).await
+    })
+    .await
+}
+
+/// `named`: the folder that the person names, if any.
+async fn optimize_with(
+    database: &SqliteStore,
+    request: OptimizeRequest,
+    named: Option<&OutputLock>,
+    clock: &SessionClock,
+    audience: &mut dyn Audience,
+    mut stop: Stop,
+) -> Result<Finished, EngineError> {
+    let own = find_earlier(database, &request).await?.map(|(record, _)| record.output);
     // Wherever this session writes to: a run is driven by one session at a time.
     let own = own.filter(|own| Some(own) != request.output.as_ref());
     let own = own.map(|own| store::lock_output(&own)).transpose()?;
-    let lock = named.as_ref().or(own.as_ref());
+    let lock = named.or(own.as_ref());
     let lock = lock.ok_or_else(|| EngineError::Usage("name a folder with --out".into()))?;
     // Whoever held the locks until now may have gone on with it.
-    let earlier = find_earlier(&database, &request).await?;
+    let earlier = find_earlier(database, &request).await?;
     // Before anything is started: what is wrong with a name or a key is known at once.
-    let minds = Minds::open(&request, earlier.as_ref().map(|(it, _)| it), &database).await?;
+    let minds = Minds::open(&request, earlier.as_ref().map(|(it, _)| it), database).await?;
     for file in minds.unclaimed().await {
         audience.note(&format!("warning: {} belongs to no question", file.display()));
     }
@@ -120,7 +134,7 @@ pub async fn optimize(
     if let Some((record, _)) = &earlier {
         target = record.target.clone();
         audience.note(&format!("going on with run {}", record.id));
-    } else if let Some(id) = left_in_folder(&database, &request).await? {
+    } else if let Some(id) = left_in_folder(database, &request).await? {
         audience.note(&format!(
             "warning: run {id} was left unfinished in this folder by a command with other options, or by \
              another version; this one begins anew (--resume {id} goes on with that one)"
@@ -133,19 +147,13 @@ pub async fn optimize(
     announce(&plane, audience);
     let mut note = |text: &str| audience.note(text);
     tokio::select! {
-        () = illuminate(&plane, &request.plane, Some(&database), request.calibrate, &mut note) => {}
+        () = illuminate(&plane, &request.plane, Some(database), request.calibrate, &mut note) => {}
         () = stop.wait() => {
             close(plane).await;
             return Err(SearchError::Interrupted.into());
         }
     }
-    let house = House {
-        request: &request,
-        output: lock.folder(),
-        database: &database,
-        plane: &plane,
-        clock: &clock,
-    };
+    let house = House { request: &request, output: lock.folder(), database, plane: &plane, clock };
     let result = drive(house, minds, earlier, audience, stop).await;
     // Evaluations that were dropped hold the plane until their tasks are gone.
     close(plane).await;

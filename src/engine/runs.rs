@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    begin::fold, error::EngineError, optimize::outcome_name, reporting, session::database_path,
+    begin::fold, error::EngineError, optimize::outcome_name, reporting, session::with_database,
 };
 use crate::{
     report::{self, Report},
-    store::{RunState, RunStore, SqliteStore},
+    store::{RunState, RunStore},
 };
 
 /// A line of `kernelbrain runs`.
@@ -24,7 +24,7 @@ pub struct RunLine {
 
 /// All runs of a database, the newest first.
 pub async fn list_runs(database: Option<PathBuf>) -> Result<Vec<RunLine>, EngineError> {
-    let store = SqliteStore::open(&database_path(database)?).await?;
+    let runs = with_database(database, async |store| Ok(store.list().await?)).await?;
     let line = |run: crate::store::RunSummary| RunLine {
         id: run.id,
         target: run.target,
@@ -38,7 +38,7 @@ pub async fn list_runs(database: Option<PathBuf>) -> Result<Vec<RunLine>, Engine
         },
         output: run.output,
     };
-    Ok(store.list().await?.into_iter().map(line).collect())
+    Ok(runs.into_iter().map(line).collect())
 }
 
 /// The report of a run, from what the database holds.
@@ -46,8 +46,8 @@ pub async fn rebuild_report(
     run: &str,
     database: Option<PathBuf>,
 ) -> Result<(Report, PathBuf), EngineError> {
-    let store = SqliteStore::open(&database_path(database)?).await?;
-    let (record, events) = store.load(run).await?;
+    let (record, events) =
+        with_database(database, async |store| Ok(store.load(run).await?)).await?;
     let (plan, state) = fold(&record, &events)?;
     Ok((reporting::report(&record, &plan, &state), record.output))
 }

@@ -6,7 +6,7 @@ use super::error::EngineError;
 use crate::{
     evaluate::{Device, Interpreter, Plane, PlaneConfig, Quota, TimeLimits},
     kernel::Target,
-    store::Environment,
+    store::{Environment, SqliteStore},
 };
 
 /// What a person may choose about a plane.
@@ -107,4 +107,17 @@ pub fn database_path(named: Option<PathBuf>) -> Result<PathBuf, EngineError> {
     named.or_else(crate::store::default_path).ok_or_else(|| {
         EngineError::Environment("this user has no home folder: name a database with --db".into())
     })
+}
+
+/// Does `work` with a database, the one that was named or the user's, and closes it, whatever came of it:
+/// a process that ends with a database open may leave what it wrote last in a file beside it, and a copy
+/// of the database would lack that.
+pub(super) async fn with_database<T>(
+    named: Option<PathBuf>,
+    work: impl AsyncFnOnce(&SqliteStore) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let database = SqliteStore::open(&database_path(named)?).await?;
+    let result = work(&database).await;
+    database.close().await;
+    result
 }

@@ -138,6 +138,7 @@ pub async fn serve(
         workers.push(tokio::spawn(async move { runner.run(stop).await }));
     }
     let mut asked = stop;
+    let kept = Arc::clone(&state.store);
     let server = tokio::spawn(async move {
         let stopped = async move { asked.wait().await };
         let served = axum::serve(listener, router(state)).with_graceful_shutdown(stopped).await;
@@ -146,7 +147,9 @@ pub async fn serve(
                 worker.await.ok();
             }
         };
-        tokio::time::timeout(GRACE, all).await.ok();
+        if tokio::time::timeout(GRACE, all).await.is_ok() {
+            kept.close().await;
+        }
         drop(held);
         served
     });
@@ -167,7 +170,8 @@ pub async fn run_runner(
     let grants: Arc<dyn Grants> = Arc::new(RemoteGrants::new(service, secret)?);
     let options = runner_options(config)?;
     let store = open_store(config).await?;
-    Runner::new(store, grants, Arc::new(SystemClock), options).run(stop).await;
+    Runner::new(Arc::clone(&store), grants, Arc::new(SystemClock), options).run(stop).await;
+    store.close().await;
     Ok(())
 }
 

@@ -197,3 +197,10 @@ impl JournalStore for FlakyStore {
         self.inner.text(hash).await
     }
 }
+
+#[async_trait]
+impl ServiceStore for FlakyStore {
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}

@@ -14,10 +14,11 @@ mod lease;
 
 use std::fmt;
 
+use async_trait::async_trait;
 use backon::Retryable;
 use sqlx::{PgPool, Postgres, Transaction};
 
-use super::StoreError;
+use super::{StoreError, service::ServiceStore};
 
 /// A store in one Postgres database. Clones share its connections.
 #[derive(Clone)]
@@ -70,5 +71,12 @@ impl PostgresStore {
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl ServiceStore for PostgresStore {
+    async fn close(&self) {
+        self.close().await;
     }
 }

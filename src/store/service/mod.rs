@@ -19,10 +19,14 @@ pub use effect::{Effect, EffectState, EffectStore, NewEffect};
 pub use job::{Job, JobId, JobState, JobStore, Lease, NewJob, PullKey, Spent, SpentOn};
 pub use journal::{JournalStore, KeptRun, RunPart};
 
+use async_trait::async_trait;
+
 /// Milliseconds since 1970, as the service's clock gave them.
 pub type Millis = i64;
 
 /// One database of a service.
-pub trait ServiceStore: DeliveryStore + JobStore + EffectStore + JournalStore {}
-
-impl<T: DeliveryStore + JobStore + EffectStore + JournalStore> ServiceStore for T {}
+#[async_trait]
+pub trait ServiceStore: DeliveryStore + JobStore + EffectStore + JournalStore {
+    /// Lets go of the database after what is under way; nothing can be asked of it afterwards.
+    async fn close(&self);
+}

@@ -24,10 +24,11 @@ use std::{
     sync::Arc,
 };
 
+use async_trait::async_trait;
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
-use super::StoreError;
+use super::{StoreError, service::ServiceStore};
 
 /// A store in one SQLite file. Clones share the file's connections.
 #[derive(Clone, Debug)]
@@ -51,7 +52,8 @@ impl SqliteStore {
         Ok(Self { pool, path: path.to_owned(), turn: Arc::default() })
     }
 
-    /// Lets go of the file after what is under way; without it the file closes when dropped.
+    /// Lets go of the file after what is under way. Without it the file closes some time after the store is
+    /// dropped, and a process that ends before leaves its last transactions in the log beside the file.
     pub async fn close(&self) {
         self.pool.close().await;
     }
@@ -71,3 +73,10 @@ impl SqliteStore {
 
 #[cfg(test)]
 mod tests;
+
+#[async_trait]
+impl ServiceStore for SqliteStore {
+    async fn close(&self) {
+        self.close().await;
+    }
+}

@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use serde_json::Value;
-use sqlx::{ConnectOptions, Row, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::{ConnectOptions, Connection, Row, SqliteConnection, sqlite::SqliteConnectOptions};
 
 fn ask<T>(database: &Path, question: impl AsyncFnOnce(&mut SqliteConnection) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let options = SqliteConnectOptions::new().filename(database).disable_statement_logging();
-        question(&mut options.connect().await.unwrap()).await
+        let mut connection = options.connect().await.unwrap();
+        let answer = question(&mut connection).await;
+        connection.close().await.unwrap();
+        answer
     })
 }
 

@@ -8,7 +8,7 @@ mod run;
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
+    sync::{OnceLock, atomic::AtomicUsize},
 };
 
 use serde_json::Value;
@@ -28,12 +28,14 @@ pub(crate) const TINY_CONTRACT: &str = include_str!("tiny_contract.py");
 /// database, temporary files, home.
 pub(crate) struct Desk {
     folder: tempfile::TempDir,
+    /// Processes that are at work here.
+    at_work: AtomicUsize,
 }
 
 impl Desk {
     pub(crate) fn new(kernel: impl AsRef<[u8]>, contract: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("desk-").tempdir().unwrap();
-        let desk = Self { folder };
+        let desk = Self { folder, at_work: AtomicUsize::new(0) };
         for name in ["tmp", "home"] {
             std::fs::create_dir(desk.path(name)).unwrap();
         }

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::Ordering},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -35,6 +35,7 @@ pub(crate) struct Ran {
 
 impl<'d> Running<'d> {
     pub(crate) fn start(desk: &'d Desk, mut command: Command) -> Self {
+        desk.at_work.fetch_add(1, Ordering::SeqCst);
         // A group of its own, as a shell gives it one: Ctrl-C reaches all of it.
         command.process_group(0).stdin(Stdio::null());
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -121,6 +122,10 @@ impl<'d> Running<'d> {
         for sign in ["panicked at", "Traceback (most recent call last)", "RUST_BACKTRACE"] {
             assert!(!ran.stderr.contains(sign), "{}", ran.printed());
         }
+        // A copy of the database is all of it, where nobody else is at work on it and nobody was killed.
+        let alone = self.desk.at_work.load(Ordering::SeqCst) == 1;
+        let log = self.desk.path("runs.db-wal");
+        assert!(!alone || status.code().is_none() || !log.exists(), "{}", ran.printed());
         let database = self.desk.path("runs.db");
         if std::fs::read(&database).is_ok_and(|bytes| bytes.starts_with(b"SQLite format 3\0")) {
             assert!(intact(&database), "{}", ran.printed());
@@ -134,6 +139,7 @@ impl Drop for Running<'_> {
         // A failed assertion leaves nothing running.
         self.process.kill().ok();
         self.process.wait().ok();
+        self.desk.at_work.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
