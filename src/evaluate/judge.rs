@@ -10,7 +10,6 @@ use super::{
     error::EvaluateError,
     identity::{Claim, Measuring, Ticket},
     plane::Plane,
-    policy,
     protocol::Timing,
     subject::{Built, Subject},
     supervision::Trial,
@@ -208,7 +207,7 @@ impl Plane {
         if candidate.parent.is_none() {
             return Ok(());
         }
-        policy::check(&self.baseline, candidate.source.as_bytes(), &self.rules)
+        self.policy.check(candidate.source.as_bytes())
     }
 
     /// How the contract has candidates called.

@@ -25,7 +25,7 @@ use super::{
     interpreter::Interpreter,
     light::Light,
     openings::Openings,
-    policy::PolicyRules,
+    policy::{PolicyGate, PolicyRules},
     protocol::{Mutant, Versions},
     referee::Referee,
     scratch,
@@ -136,9 +136,8 @@ pub struct Plane {
     /// Children that may hold memory of the device: one in its turn, the next ones ready.
     pub(super) deck: Semaphore,
     pub(super) watch: Watch,
-    pub(super) rules: PolicyRules,
-    /// The source as it stood, which the policy gate compares with.
-    pub(super) baseline: Source,
+    /// The static gate; it compares with the source as it stood.
+    pub(super) policy: PolicyGate,
     /// The baseline's child between two evaluations.
     pub(super) companion: Companion,
     /// What may disturb a measurement.
@@ -185,12 +184,15 @@ impl Plane {
             return Err(EvaluateError::Sandbox { missing: hello.missing });
         }
         let rules = PolicyRules::of(&config.target, &opened.contract);
-        let baseline =
-            Source::parse(&*config.target.text).map_err(|error| EvaluateError::Contract {
-                reason: error.to_string(),
-                file: Some(config.target.source.display().to_string()),
-                line: Some(error.line),
-            })?;
+        let unreadable = |reason: String, line: Option<u32>| EvaluateError::Contract {
+            reason,
+            file: Some(config.target.source.display().to_string()),
+            line,
+        };
+        let baseline = Source::parse(&*config.target.text)
+            .map_err(|error| unreadable(error.to_string(), Some(error.line)))?;
+        let policy = PolicyGate::new(baseline, rules)
+            .map_err(|rejection| unreadable(rejection.reason, rejection.line))?;
         let children = || Semaphore::new(config.children.max(1));
         let (slots, contexts) = (children(), children());
         let (doors, deck) = (Semaphore::new(DOORS), Semaphore::new(DECK));
@@ -216,8 +218,7 @@ impl Plane {
             doors,
             deck,
             watch: Watch::start(),
-            rules,
-            baseline,
+            policy,
             habits: Habits::default(),
             layouts: Mutex::default(),
             openings: Openings::default(),

@@ -58,7 +58,7 @@ pub(super) fn find(names: &Names<'_>, found: &mut Vec<Finding>) {
                 "the name {text} is not ASCII: Python normalises such names, so it may stand for another"
             )));
         } else if is_attribute(node) {
-            if reaches_behind(text) {
+            if reaches_behind(text) && !names_a_class(names, node) {
                 found.push(finding(format!(
                     "reads the attribute {text}, which reaches behind an object's interface"
                 )));
@@ -118,6 +118,16 @@ fn dynamic_access(names: &Names<'_>, call: Node<'_>) -> Option<Finding> {
 /// Whether the identifier is the name after a dot.
 fn is_attribute(node: Node<'_>) -> bool {
     node.parent().is_some_and(|it| it.child_by_field_name("attribute") == Some(node))
+}
+
+/// `self.__class__.__name__`, as a module's `__repr__` has it: a text, and nothing leads on from it.
+fn names_a_class(names: &Names<'_>, attribute: Node<'_>) -> bool {
+    let source = names.source();
+    let name = attribute.parent().and_then(|it| it.parent());
+    let name = name.filter(|it| it.kind() == "attribute" && !is_bound(*it));
+    let name = name.and_then(|it| it.child_by_field_name("attribute"));
+    let name = name.map_or("", |it| source.slice(it));
+    source.slice(attribute) == "__class__" && matches!(name, "__name__" | "__qualname__")
 }
 
 fn is_callee(node: Node<'_>) -> bool {

@@ -72,28 +72,54 @@ struct Finding {
     message: String,
 }
 
-/// Checks the source text `candidate` against the policy; `baseline` is the source as it stood.
-///
-/// # Errors
-/// The first violation by line, as a rejection at [`Gate::Policy`].
-pub fn check(baseline: &Source, candidate: &[u8], rules: &PolicyRules) -> Result<(), Rejection> {
-    let source = text::read(candidate)?;
-    let before = Names::of_baseline(baseline);
-    let names = Names::beside(&source, &before);
-    if !before.kernels().is_empty() {
-        require_kernel(&names)?;
+/// The gate for the candidates of one baseline: what that is and does is read once.
+#[derive(Debug)]
+pub struct PolicyGate {
+    baseline: Source,
+    /// The baseline without what an import does not reach, where there is such.
+    reached: Option<Source>,
+    /// Keys of the findings that the baseline shows itself.
+    usual: HashSet<String>,
+    rules: PolicyRules,
+}
+
+impl PolicyGate {
+    /// # Errors
+    /// What is left of `baseline` without its guarded blocks is no Python.
+    pub fn new(baseline: Source, rules: PolicyRules) -> Result<Self, Rejection> {
+        let reached = text::reached(&baseline)?;
+        let names = Names::of_baseline(reached.as_ref().unwrap_or(&baseline));
+        let usual = findings(&names, &rules).into_iter().map(|it| it.key).collect();
+        Ok(Self { reached, usual, baseline, rules })
     }
-    entry::check(&before, &names, &rules.entries)?;
-    if let Some(editable) = &rules.editable {
-        editable::check(&before, &names, editable)?;
+
+    /// Checks the source text `candidate` against the policy.
+    ///
+    /// # Errors
+    /// The first violation by line, as a rejection at [`Gate::Policy`].
+    pub fn check(&self, candidate: &[u8]) -> Result<(), Rejection> {
+        let source = text::read(candidate)?;
+        let before = Names::of_baseline(&self.baseline);
+        let names = Names::beside(&source, &before);
+        if !before.kernels().is_empty() {
+            require_kernel(&names)?;
+        }
+        entry::check(&before, &names, &self.rules.entries)?;
+        if let Some(editable) = &self.rules.editable {
+            editable::check(&before, &names, editable)?;
+        }
+        let mut new = match (&self.reached, text::reached(&source)?) {
+            (None, None) => findings(&names, &self.rules),
+            (reached_before, reached) => {
+                let before = reached_before.as_ref().unwrap_or(&self.baseline);
+                let reached = reached.as_ref().unwrap_or(&source);
+                let before = Names::of_baseline(before);
+                findings(&Names::beside(reached, &before), &self.rules)
+            }
+        };
+        new.retain(|finding| !self.usual.contains(&finding.key));
+        judge(new)
     }
-    let (reached, reached_before) = (text::reached(&source)?, text::reached(baseline)?);
-    let before = Names::of_baseline(&reached_before);
-    let names = Names::beside(&reached, &before);
-    let usual: HashSet<String> = findings(&before, rules).into_iter().map(|it| it.key).collect();
-    let mut new = findings(&names, rules);
-    new.retain(|finding| !usual.contains(&finding.key));
-    judge(new)
 }
 
 /// Checks a source that stands for itself, with no baseline whose habits it may keep.
@@ -109,8 +135,9 @@ pub fn check_alone(candidate: &[u8]) -> Result<(), Rejection> {
 /// # Errors
 /// As of [`check_alone`].
 pub fn check_alone_by(candidate: &[u8], rules: &PolicyRules) -> Result<(), Rejection> {
-    let source = text::reached(&text::read(candidate)?)?;
-    let names = Names::of(&source);
+    let source = text::read(candidate)?;
+    let reached = text::reached(&source)?;
+    let names = Names::of(reached.as_ref().unwrap_or(&source));
     // What a file without kernels does instead says more than that it has none.
     judge(findings(&names, rules))?;
     require_kernel(&names)

@@ -32,8 +32,8 @@ fn rules() -> PolicyRules {
 }
 
 fn judge_against(baseline: &str, candidate: &str, rules: &PolicyRules) -> String {
-    let baseline = Source::parse(baseline).unwrap();
-    match check(&baseline, candidate.as_bytes(), rules) {
+    let gate = PolicyGate::new(Source::parse(baseline).unwrap(), rules.clone()).unwrap();
+    match gate.check(candidate.as_bytes()) {
         Ok(()) => "accepted".to_owned(),
         Err(rejection) => {
             assert_eq!(rejection.gate, Gate::Policy);
@@ -91,8 +91,8 @@ fn what_cannot_be_read_is_refused_with_its_line() {
     let nested = format!("{BASELINE}\nx = {}1{}\n", "(".repeat(600), ")".repeat(600));
     assert_snapshot!(judge(&nested), @"policy: nested more than 500 levels deep (line 20)");
 
-    let baseline = Source::parse(BASELINE).unwrap();
-    let latin = check(&baseline, b"import torch\nx = '\xe9'\n", &rules()).unwrap_err();
+    let gate = PolicyGate::new(Source::parse(BASELINE).unwrap(), rules()).unwrap();
+    let latin = gate.check(b"import torch\nx = '\xe9'\n").unwrap_err();
     assert_snapshot!(latin, @"policy: the source is not UTF-8 (line 2)");
 }
 
@@ -193,6 +193,9 @@ fn code_does_not_run_text_touch_files_or_look_names_up() {
     assert_snapshot!(judge_with("import operator\n\n\ndef f(a, b):\n    return operator.matmul(a, b)"), @"policy: uses operator.matmul, through which other modules or names can be reached (line 25)");
 
     accepted(&judge_line("warps = getattr(x, 'num_warps', 4)"));
+    accepted(&judge_line("name = f'{x.__class__.__name__}()'"));
+    assert_snapshot!(judge_line("x.__class__.__init__(x)"), @"policy: reads the attribute __class__, which reaches behind an object's interface (line 17)");
+    assert_snapshot!(judge_line("x.__class__.__name__ = 'y'"), @"policy: reads the attribute __class__, which reaches behind an object's interface (line 17)");
     // A name of one's own is not the built-in …
     accepted(&judge_with(
         "def first(input, compile=None):\n    return input if compile is None else compile",

@@ -44,22 +44,26 @@ pub(super) fn read(bytes: &[u8]) -> Result<Source, Rejection> {
 }
 
 /// `source` without what `if __name__ == "__main__":` guards at its top: a candidate is imported,
-/// so that never runs. Lines keep their numbers.
-pub(super) fn reached(source: &Source) -> Result<Source, Rejection> {
-    let mut text = source.text().to_owned();
+/// so that never runs. Lines keep their numbers. `None` where nothing is guarded.
+pub(super) fn reached(source: &Source) -> Result<Option<Source>, Rejection> {
     let guarded: Vec<_> = match bindings(source, source.root(), "__name__") {
         0 => children(source.root()).filter_map(|it| guarded_block(source, it)).collect(),
         // Whoever binds the name decides what runs.
         _ => Vec::new(),
     };
+    if guarded.is_empty() {
+        return Ok(None);
+    }
+    let mut text = source.text().to_owned();
     for block in guarded.into_iter().rev() {
         let lines: String =
             source.slice(block).chars().filter(|it| matches!(it, '\r' | '\n')).collect();
         text.replace_range(block.byte_range(), &format!("pass{lines}"));
     }
-    Source::parse(text).map_err(|error| {
+    let reached = Source::parse(text).map_err(|error| {
         reject(format!("not valid Python near `{}`", error.excerpt)).at_line(Some(error.line))
-    })
+    })?;
+    Ok(Some(reached))
 }
 
 fn guarded_block<'s>(source: &Source, statement: Node<'s>) -> Option<Node<'s>> {

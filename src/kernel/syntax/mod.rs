@@ -66,10 +66,18 @@ impl Source {
 
     /// All function definitions, nested ones too, in source order.
     pub fn functions(&self) -> Vec<Function<'_>> {
-        descendants(self.root())
-            .filter(|node| node.kind() == "function_definition")
-            .map(|node| Function { source: self, node })
-            .collect()
+        let mut found = Vec::new();
+        // Definitions are statements: nobody needs to look into expressions, which are most of a source.
+        let mut stack = vec![self.root()];
+        while let Some(node) = stack.pop() {
+            if node.kind() == "function_definition" {
+                found.push(Function { source: self, node });
+            }
+            if HOLDS_STATEMENTS.contains(&node.kind()) {
+                stack.extend(children(node).rev());
+            }
+        }
+        found
     }
 
     /// The functions decorated with `@triton.jit` (or `@jit`, or under `@triton.autotune` and such).
@@ -87,6 +95,27 @@ impl Source {
         apply_edits(&self.text, edits)
     }
 }
+
+/// Kinds of nodes below which statements stand.
+const HOLDS_STATEMENTS: [&str; 17] = [
+    "module",
+    "block",
+    "decorated_definition",
+    "function_definition",
+    "class_definition",
+    "if_statement",
+    "elif_clause",
+    "else_clause",
+    "for_statement",
+    "while_statement",
+    "try_statement",
+    "except_clause",
+    "except_group_clause",
+    "finally_clause",
+    "with_statement",
+    "match_statement",
+    "case_clause",
+];
 
 /// A function definition in a [`Source`].
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +198,7 @@ impl<'s> Parameter<'s> {
 }
 
 /// The children of `node`, tokens included.
-pub fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+pub fn children<'t>(node: Node<'t>) -> impl DoubleEndedIterator<Item = Node<'t>> {
     let mut cursor = node.walk();
     node.children(&mut cursor).collect::<Vec<_>>().into_iter()
 }

@@ -147,6 +147,64 @@ fn numbers_within_numbers_without_end_are_not_followed_to_their_end() {
 }
 
 #[test]
+fn functions_are_found_wherever_a_statement_may_stand() {
+    let text = r"
+def f0(a=lambda: 0):
+    def f1(): pass
+    class A:
+        @staticmethod
+        def f2(): pass
+        async def f3(): pass
+if f0:
+    def f4(): pass
+elif f0:
+    def f5(): pass
+else:
+    def f6(): pass
+for i in x:
+    def f7(): pass
+else:
+    def f8(): pass
+while f0:
+    def f9(): pass
+else:
+    def f10(): pass
+try:
+    def f11(): pass
+except E:
+    def f12(): pass
+else:
+    def f13(): pass
+finally:
+    def f14(): pass
+try:
+    def f15(): pass
+except* E:
+    def f16(): pass
+with f0 as g:
+    def f17(): pass
+async def f18():
+    async with f0:
+        def f19(): pass
+    async for i in x:
+        def f20(): pass
+match f0:
+    case 1:
+        def f21(): pass
+    case _:
+        @decorated
+        def f22(): pass
+@decorated
+class B:
+    def f23(): pass
+";
+    let source = Source::parse(text).unwrap();
+    let names: Vec<_> = source.functions().iter().map(Function::name).collect();
+    let all: Vec<_> = (0..24).map(|at| format!("f{at}")).collect();
+    assert_eq!(names, all);
+}
+
+#[test]
 fn an_argument_is_appended_in_the_style_of_its_list() {
     let append = |text: &str| {
         let source = Source::parse(text).unwrap();
