@@ -23,6 +23,11 @@ impl Habits {
     pub(super) fn include(&self, observed: &Observed) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key(observed))
     }
+
+    /// Whether something was observed, and nothing that is no habit.
+    pub(super) fn include_all(&self, observed: &[Observed]) -> bool {
+        !observed.is_empty() && observed.iter().all(|it| self.include(it))
+    }
 }
 
 fn key(observed: &Observed) -> String {

@@ -10,6 +10,7 @@ use super::{
     error::EvaluateError,
     judge::Stop,
     plane::{Device, Plane},
+    protocol::Observed,
     referee::Question,
     subject::Subject,
     tuning::Tuning,
@@ -117,11 +118,13 @@ struct Miss {
     stop: Stop,
     /// It was no answer at all but an exception, or kernels that do not compile.
     refused: bool,
+    /// What was seen besides, where that is what is held against it.
+    observed: Vec<Observed>,
 }
 
 impl From<EvaluateError> for Miss {
     fn from(error: EvaluateError) -> Self {
-        Self { stop: error.into(), refused: false }
+        Self { stop: error.into(), refused: false, observed: Vec::new() }
     }
 }
 
@@ -250,41 +253,47 @@ impl<'p> Examiner<'p, '_> {
         binding: bool,
     ) -> Result<f64, Stop> {
         let plane = self.plane;
-        let posed = plane.referee.lock().await.pose(question).await?;
-        let inputs = match posed {
-            Ok(inputs) => inputs,
-            Err(reason) if about.is_empty() => {
-                return Err(EvaluateError::Contract { reason, file: None, line: None }.into());
+        loop {
+            let posed = plane.referee.lock().await.pose(question).await?;
+            let inputs = match posed {
+                Ok(inputs) => inputs,
+                Err(reason) if about.is_empty() => {
+                    return Err(EvaluateError::Contract { reason, file: None, line: None }.into());
+                }
+                Err(reason) => {
+                    self.note(format!("case {}: not tried {about}: {reason}", question.name));
+                    return Ok(0.0);
+                }
+            };
+            // Operators are noticed in every call: what is not listed is where torch would do the work.
+            let miss = match answer(&mut self.subject, question, &inputs, Launches::Watched).await {
+                Ok(error) => return Ok(error),
+                Err(miss) => miss,
+            };
+            let Stop::Rejected(mut rejection) = miss.stop else { return Err(miss.stop) };
+            if !about.is_empty() {
+                rejection.reason = format!("{about}: {}", rejection.reason);
             }
-            Err(reason) => {
-                self.note(format!("case {}: not tried {about}: {reason}", question.name));
-                return Ok(0.0);
+            if miss.refused && !binding {
+                let name = question.name;
+                self.note(format!("the kernel refuses case {name}: {}", rejection.reason));
+            } else if self.baseline_fails(question).await? {
+                let name = question.name;
+                let when = if about.is_empty() { "on its own inputs" } else { about };
+                self.note(format!("case {name}, {when}: the baseline is wrong as well"));
+            } else if plane.habits.include_all(&miss.observed) {
+                // The baseline was asked the same just now, and does the same on these inputs.
+                continue;
+            } else {
+                return Err(rejection.into());
             }
-        };
-        // Operators are noticed in every call: what is not listed is where torch would do the work.
-        let miss = match answer(&mut self.subject, question, &inputs, Launches::Watched).await {
-            Ok(error) => return Ok(error),
-            Err(miss) => miss,
-        };
-        let Stop::Rejected(mut rejection) = miss.stop else { return Err(miss.stop) };
-        if !about.is_empty() {
-            rejection.reason = format!("{about}: {}", rejection.reason);
+            if rejection.gate == Gate::Build && !miss.refused {
+                // It may be dead; whoever is asked next must be alive.
+                let fresh = Subject::start(self.plane, self.candidate, Tuning::Usual).await?;
+                std::mem::replace(&mut self.subject, fresh).end().await;
+            }
+            return Ok(0.0);
         }
-        if miss.refused && !binding {
-            self.note(format!("the kernel refuses case {}: {}", question.name, rejection.reason));
-        } else if self.baseline_fails(question).await? {
-            let name = question.name;
-            let when = if about.is_empty() { "on its own inputs" } else { about };
-            self.note(format!("case {name}, {when}: the baseline is wrong as well"));
-        } else {
-            return Err(rejection.into());
-        }
-        if rejection.gate == Gate::Build && !miss.refused {
-            // It may be dead; whoever is asked next must be alive.
-            let fresh = Subject::start(self.plane, self.candidate, Tuning::Usual).await?;
-            std::mem::replace(&mut self.subject, fresh).end().await;
-        }
-        Ok(0.0)
     }
 
     /// Whether there is a baseline, and it answers wrongly too.
@@ -300,8 +309,12 @@ impl<'p> Examiner<'p, '_> {
         let Ok(inputs) = posed else { return Ok(false) };
         match answer(incumbent, question, &inputs, Launches::Watched).await {
             Ok(_) => Ok(false),
-            Err(Miss { stop: Stop::Rejected(_), refused }) => {
-                if !refused && let Some(incumbent) = self.incumbent.take() {
+            Err(Miss { stop: Stop::Rejected(rejection), refused, .. }) => {
+                // A wrong answer is no harm; whoever gave none may be dead.
+                if rejection.gate == Gate::Build
+                    && !refused
+                    && let Some(incumbent) = self.incumbent.take()
+                {
                     incumbent.end().await;
                 }
                 Ok(true)
@@ -364,19 +377,21 @@ async fn answer(
             let refused = matches!(&error, WireError::Refused(remote)
                 if matches!(remote.kind.as_str(), "call" | "compile" | "entry"));
             let stop = subject.blame(Stage::Call { case: question.name }, error).await;
-            return Err(Miss { stop, refused });
+            return Err(Miss { stop, refused, observed: Vec::new() });
         }
     };
     let wrong = |rejection: Rejection| Miss {
         stop: rejection.on_case(question.name).into(),
         refused: false,
+        observed: Vec::new(),
     };
     let mut referee = subject.plane.referee.lock().await;
     let compared = referee.mark(question, &ran.returned, ran.gradients.as_deref()).await?;
     let gate = compared.gate.unwrap_or(Gate::Correctness);
     if compared.pass || gate == Gate::Correctness {
         // Tampering says more than the wrong values that come of it.
-        subject.judge_observed(&ran.observed).map_err(wrong)?;
+        let judged = subject.judge_observed(&ran.observed);
+        judged.map_err(|it| Miss { observed: ran.observed, ..wrong(it) })?;
     }
     if !compared.pass {
         let reason = compared.reason.unwrap_or_else(|| "differs from the reference".into());

@@ -54,6 +54,26 @@ fn several_files_get_a_verdict_each_and_one_rejection_decides_the_end() {
 }
 
 #[test]
+fn what_the_baseline_does_on_some_sizes_only_is_its_habit_there() {
+    let desk = Desk::tiny();
+    let pads = SOFTMAX.replace(
+        "    rows, cols = x.shape\n",
+        "    given = x.shape[1]\n    if given % 16:\n        \
+         x = torch.nn.functional.pad(x, (0, 16 - given % 16), value=-float('inf'))\n    \
+         rows, cols = x.shape\n",
+    );
+    let pads = pads.replace("    return y", "    return y[:, :given].contiguous()");
+    desk.write("kernel.py", &pads);
+    desk.write("wider.py", pads.replace("BLOCK = 32", "BLOCK = 64"));
+    let both = r#"CASES = [{"name": "even", "rows": 2, "cols": 64}, {"name": "odd", "rows": 2, "cols": 60}]"#;
+    let contract = desk.read("test.py");
+    let single = contract.lines().find(|line| line.starts_with("CASES")).unwrap();
+    desk.write("test.py", contract.replace(single, both));
+    let words = ["wider.py", "--test", "test.py", "--against", "kernel.py", "--no-timing"];
+    bench(&desk, &words).exits_with(0).says("✓ wider.py accepted");
+}
+
+#[test]
 fn a_baseline_that_is_wrong_itself_is_no_measure() {
     let desk = Desk::tiny();
     desk.write("wrong.py", SOFTMAX.replace("tl.exp(", "tl.exp2("));

@@ -313,6 +313,27 @@ class Operators(Witnessed):
             """.replace("\n            ", "\n")
         self.assertEqual(self.seen(body, watched=True), [])
 
+    def test_what_is_done_for_every_launch_counts_once_where_the_autotuner_measures(self):
+        body = """
+            from triton.runtime.autotuner import Autotuner
+            def measure(call, quantiles):
+                for _ in range(100): call()
+                return [1.0, 1.0, 1.0]
+            tuned = Autotuner(twice, ["x", "y", "n", "BLOCK"], [triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 32})],
+                              ["n"], None, None, do_bench=measure)
+            programs = torch.tensor([5])
+            def kernel_function(x):
+                y = torch.empty_like(x)
+                tuned.nargs = {"x": x, "y": y, "n": x.numel()}
+                LOOP
+                    tuned._bench(x, y, x.numel(), config=tuned.configs[1], grid=lambda meta: (int(programs * 2),), warmup=False)
+                return launch(x, y)
+            """.replace("\n            ", "\n")
+        self.assertEqual(self.seen(body.replace("LOOP", "if True:"), calls=1, watched=True), [])
+        by_itself = body.replace("tuned._bench(x, y, x.numel(), config=tuned.configs[1], grid=lambda meta: (int(programs * 2),), warmup=False)", "int(programs * 2)")
+        words = "computes in many small pieces, with torch's operator mul among others, outside its Triton kernels"
+        self.assertEqual(self.seen(by_itself.replace("LOOP", "for _ in range(100):"), calls=1, watched=True), [(words, 13)])
+
     def test_allocations_views_and_small_numbers_are_free(self):
         body = """
             def kernel_function(x):

@@ -93,10 +93,19 @@ class Contents:
         are the data then."""
         if self._tables is None:
             floating = {at: t for at, t in enumerate(flatten(self.problem.arguments)) if t.dtype.is_floating_point}
-            other = self.neighbour()
+            # The only one is the data; and so are all where the device has no room for a second set.
+            other = self._another_set() if len(floating) > 1 else []
             same = {at for at, t in floating.items() if at < len(other) and _is_same(t, other[at]) and _varies(t)}
             self._tables = frozenset(same if len(same) < len(floating) else ())
         return self._tables
+
+    def _another_set(self):
+        try:
+            return self.neighbour()
+        except Exception as error:  # the contract's code may raise anything
+            if not is_out_of_memory(error):
+                raise
+            return []
 
     def give_up_inputs(self):
         _ = self.fingerprints  # to know them again

@@ -102,13 +102,14 @@ class Witness:
                 names += [f"{name}.{key}" for key in changed]
                 self._namespaces[at] = (name, owner, _callables(owner))
         for at, (name, owner, before) in enumerate(self._harness):
-            now = _members(owner)
+            now = _vars(owner)  # no copy: this is done at every call that is timed
             changed = [key for key, value in before.items() if now.get(key) is not value]
             # New names in a module are in nobody's way; in a class they stand before inherited ones.
-            changed += [key for key in now if key not in before and _isinstance(owner, type)]
+            if _isinstance(owner, type):
+                changed += [key for key in _list(now) if key not in before and key not in _LATER]
             if changed:
                 names += [f"{name}.{key}" for key in changed]
-                self._harness[at] = (name, owner, now)
+                self._harness[at] = (name, owner, _members(owner))
         for name, identity in self._modules.items():
             if _id(sys.modules.get(name)) != identity:
                 names.append(f"the module {name}")
