@@ -21,13 +21,13 @@ pub(super) struct ModelOptions {
     model: Option<String>,
     /// Rewrites to ask for at most [default: 24]
     #[arg(long, value_name = "N")]
-    rewrites: Option<u32>,
+    pub(super) rewrites: Option<u32>,
     /// Tokens to spend at most, questions and answers together
     #[arg(long, value_name = "N")]
-    tokens: Option<u64>,
+    pub(super) tokens: Option<u64>,
     /// US dollars to spend at most; needs the model's price in kernelbrain.toml
     #[arg(long, value_name = "X")]
-    usd: Option<f64>,
+    pub(super) usd: Option<f64>,
     /// What may make candidates, where a model is named
     #[arg(long, value_name = "WHAT", default_value = "both")]
     moves: Moves,

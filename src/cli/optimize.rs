@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     engine::{
-        Audience, EngineError, OptimizeRequest, PlaneOptions, Selection, optimize,
+        Audience, EngineError, OptimizeRequest, PlaneOptions, Raise, Selection, optimize,
         project::{FILE_NAME, Project, SearchSettings},
     },
     evaluate::Device,
@@ -74,7 +74,8 @@ pub(super) struct Options {
     /// Database of runs [default: in the user's data folder]
     #[arg(long, value_name = "FILE", env = "KERNELBRAIN_DB")]
     db: Option<PathBuf>,
-    /// Go on with this run, in its folder (the same command again does it too, unless it has ended)
+    /// Go on with this run, in its folder (the same command again does it too, unless it has ended); limits
+    /// that are given with it take the place of the run's own
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
     /// Seed of the inputs and of the order in which moves are tried
@@ -177,6 +178,7 @@ pub(super) fn run(options: Options) -> CommandResult {
         database: options.db.clone(),
         finish: options.model.finish,
         resume: options.resume.clone(),
+        raise: raise(&options),
         command: command_line(),
     };
     let mut view: Box<dyn Audience> = if !options.plain && std::io::stderr().is_terminal() {
@@ -194,6 +196,22 @@ pub(super) fn run(options: Options) -> CommandResult {
     out!("{}", report::terminal::render(&finished.report, terminal_style()));
     outln!("report: {}", finished.html.display());
     Ok(finished.exit_status())
+}
+
+/// The limits that the command line itself names.
+fn raise(options: &Options) -> Raise {
+    let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
+    Raise {
+        limits: Limits {
+            wall_seconds: seconds(options.budget),
+            gpu_seconds: seconds(options.gpu_budget),
+            evaluations: options.evaluations,
+            tokens: options.model.tokens,
+            usd: options.model.usd,
+        },
+        max_candidates: options.max_candidates,
+        rewrites: options.model.rewrites,
+    }
 }
 
 /// `kernelbrain-out/NAME` here, which git is told to leave alone.

@@ -41,7 +41,7 @@ pub use follow::{Follower, Sight};
 pub use machine::DeviceChoice;
 pub use memory::{Imported, MoveMemory, export_memory, forget_memory, import_memory, list_memory};
 pub use model::{ModelChoice, ModelSettings};
-pub use optimize::{Audience, Finished, OptimizeRequest, optimize};
+pub use optimize::{Audience, Finished, OptimizeRequest, Raise, optimize};
 pub use profile::{KernelDiagnosis, ProfileRequest, profile_kernel};
 pub use recipes_generator::RecipesGenerator;
 pub use review::{ReviewFacts, Reviewer};

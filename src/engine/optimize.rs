@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    begin::{begin, find_earlier, left_in_folder, plan_of, resume},
+    begin::{begin, changed_limits, find_earlier, left_in_folder, plan_of, resume},
     ceilings::illuminate,
     error::EngineError,
     experience::{self, Circumstances},
@@ -64,8 +64,20 @@ pub struct OptimizeRequest {
     pub finish: bool,
     /// The run to go on with; without it, an unfinished one of the same command.
     pub resume: Option<String>,
+    /// What `resume` may spend and make from now on, where that is to change.
+    pub raise: Raise,
     /// The command line that repeats the run.
     pub command: String,
+}
+
+/// Other limits for a run that goes on: each that is given takes the place of the run's own, counted
+/// from the run's beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Raise {
+    pub limits: Limits,
+    pub max_candidates: Option<usize>,
+    /// Of a run that asks a language model.
+    pub rewrites: Option<u32>,
 }
 
 /// Looks on while a run goes.
@@ -302,7 +314,18 @@ async fn drive(
         Circumstances::new(run, name, text, &context, gradients, plane.device(), &here.triton)
     };
     let (record, plan, mut search) = match earlier {
-        Some((record, events)) => resume(record, &events, plane, &here)?,
+        Some((record, mut events)) => {
+            let change = changed_limits(request, &record, &events)?;
+            if let Some(change) = &change {
+                store.append(&record.id, std::slice::from_ref(change)).await?;
+                events.push(change.clone());
+            }
+            let (record, plan, search) = resume(record, &events, plane, &here)?;
+            if let Some(said) = search.state().warnings().last().filter(|_| change.is_some()) {
+                audience.note(said);
+            }
+            (record, plan, search)
+        }
         None => {
             let known = match circumstances("") {
                 Some(circumstances) => experience::recall(database, &circumstances).await?,

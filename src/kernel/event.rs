@@ -58,6 +58,22 @@ fn is_free(usd: &f64) -> bool {
     *usd == 0.0
 }
 
+/// The limits of a run; `None` is without limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Time for which the run's sessions are up.
+    pub wall_seconds: Option<f64>,
+    /// Time for which a GPU is held.
+    pub gpu_seconds: Option<f64>,
+    /// Measured pairs of candidate and rung, the baseline included; verifications are not counted.
+    pub evaluations: Option<u64>,
+    /// Of language models, questions and answers together.
+    pub tokens: Option<u64>,
+    /// What language models may cost, US dollars.
+    pub usd: Option<f64>,
+}
+
 /// Who is asked for candidates, and for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -144,6 +160,14 @@ pub enum Event {
     /// The run goes on after a stop. `reset` says that device, driver or triton changed, so that
     /// timings are measured anew.
     Resumed { reset: Option<String> },
+    /// Whoever goes on with the run gave it other limits, which hold from here on.
+    LimitsChanged {
+        limits: Limits,
+        /// In the whole run.
+        max_candidates: usize,
+        /// In the whole run, repairs not counted; `None` where no language model is asked.
+        rewrites: Option<u32>,
+    },
     /// Something the report must tell.
     Warned { text: String },
     /// The run is over (a parked one may go on later).

@@ -26,7 +26,7 @@ pub use evaluation::{
     BuildFacts, CaseComparison, CaseMeasurement, Cost, Evaluation, Gate, Observed, Rejection,
     Verdict, Verification,
 };
-pub use event::{Decision, Event, Outcome, RequestKind, Spend};
+pub use event::{Decision, Event, Limits, Outcome, RequestKind, Spend};
 pub use experience::{Failure, HARMFUL, HELPFUL, Observation, Unsound, arch_name};
 pub use profile::{
     Atomics, Issue, KernelProfile, Launch, Occupancy, OccupancyLimit, Pipes, Profile, Profiling,

@@ -6,22 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Spend;
 use crate::kernel::Cost;
-
-/// The limits of a run; `None` is without limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Time for which the run's sessions are up.
-    pub wall_seconds: Option<f64>,
-    /// Time for which a GPU is held.
-    pub gpu_seconds: Option<f64>,
-    /// Measured pairs of candidate and rung, the baseline included; verifications are not counted.
-    pub evaluations: Option<u64>,
-    /// Of language models, questions and answers together.
-    pub tokens: Option<u64>,
-    /// What language models may cost, US dollars.
-    pub usd: Option<f64>,
-}
+pub use crate::kernel::Limits;
 
 /// One of the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

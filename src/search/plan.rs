@@ -1,5 +1,6 @@
-//! Everything a run is decided by, apart from what happens in it. Recorded with the run and
-//! never changed: the same plan and the same evaluations give the same decisions.
+//! Everything a run is decided by, apart from what happens in it. Recorded with the run: the same plan and
+//! the same events give the same decisions. Only an event changes it, which gives a run that goes on other
+//! limits.
 
 use serde::{Deserialize, Serialize};
 
@@ -129,6 +130,10 @@ pub struct Plan {
     pub bounds_us: Vec<Option<f64>>,
 }
 
+fn words(limit: Option<String>) -> String {
+    limit.unwrap_or_else(|| "without limit".to_owned())
+}
+
 fn default_reserve() -> f64 {
     0.35
 }
@@ -188,6 +193,41 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// Gives the run other limits; `rewrites` only where it asks a language model.
+    ///
+    /// # Errors
+    /// They cannot be; the plan has changed all the same and must not be used.
+    pub fn change_limits(
+        &mut self,
+        limits: Limits,
+        max_candidates: usize,
+        rewrites: Option<u32>,
+    ) -> Result<(), PlanError> {
+        self.limits = limits;
+        self.generation.max_candidates = max_candidates;
+        if let (Some(own), Some(most)) = (&mut self.generation.rewrites, rewrites) {
+            own.most = most;
+        }
+        self.validate()
+    }
+
+    /// What the run may spend and make, for people: each limit by its name.
+    pub(super) fn allowance(&self) -> [(&'static str, String); 7] {
+        let seconds = |limit: Option<f64>| words(limit.map(|it| format!("{it} s")));
+        let count = |limit: Option<u64>| words(limit.map(|it| it.to_string()));
+        let Limits { wall_seconds, gpu_seconds, evaluations, tokens, usd } = self.limits;
+        let rewrites = self.generation.rewrites.map(|rewrites| u64::from(rewrites.most));
+        [
+            ("wall clock", seconds(wall_seconds)),
+            ("GPU time", seconds(gpu_seconds)),
+            ("evaluations", count(evaluations)),
+            ("tokens", count(tokens)),
+            ("US dollars", words(usd.map(|it| it.to_string()))),
+            ("candidates", self.generation.max_candidates.to_string()),
+            ("rewrites", words(rewrites.map(|it| it.to_string()))),
+        ]
     }
 
     /// Share of the cases that `rung` measures, greater than 0 and at most 1.

@@ -97,6 +97,36 @@ fn ctrl_c_stops_tidily_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn a_run_that_goes_on_may_be_given_other_limits() {
+    let desk = Desk::tiny();
+    let mut running = desk.start(desk.optimize(&["--budget", "300s", "--seeds", "40"]));
+    running.until("baseline: ").ctrl_c();
+    let stopped = running.end();
+    stopped.exits_with(130);
+    let id = stopped.stderr.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
+
+    let resume = |limits: &[&str]| {
+        let all = [&["--resume", id, "--budget", "200s"], limits].concat();
+        desk.run(desk.optimize(&all))
+    };
+    let refused = resume(&["--model", "command:true", "--rewrites", "3"]);
+    refused.exits_with(2).says("was begun without a language model");
+    assert!(desk.events("limits_changed").is_empty(), "nothing has changed");
+
+    let words = "the run was given other limits: wall clock 200 s (before: 300 s), evaluations 9 \
+                 (before: without limit)";
+    resume(&["--evaluations", "9"]).exits_with(0).says(words);
+    let report = desk.report();
+    let budget = &report["budget"];
+    assert_eq!(
+        (&budget["wall_seconds_limit"], &budget["evaluations_limit"]),
+        (&200.0.into(), &9.into())
+    );
+    assert!(budget["evaluations_spent"].as_u64().unwrap() <= 9, "{budget}");
+    assert!(report["warnings"].to_string().contains(words), "{}", report["warnings"]);
+}
+
+#[test]
 fn ctrl_c_while_python_starts_is_no_different() {
     let desk = Desk::tiny();
     let mut running = desk.start(desk.optimize(&["--budget", "60s"]));

@@ -7,7 +7,7 @@ use kernelbrain::{
         Candidate, CandidateId, CaseMeasurement, Cost, Entry, Evaluation, Gate, Move, Rejection,
         RequestKind, Target, Verdict, Verification,
     },
-    search::{Decision, Event, Outcome, Spend},
+    search::{Decision, Event, Limits, Outcome, Spend},
     store::Environment,
 };
 
@@ -126,6 +126,11 @@ pub(crate) fn one_of_each() -> Vec<Event> {
         Event::Ticked { wall_seconds: 1e-300 },
         Event::Warned { text: "a \"quoted\" line\nand another".into() },
         Event::Resumed { reset: Some("driver".into()) },
+        Event::LimitsChanged {
+            limits: Limits { wall_seconds: Some(0.5), tokens: Some(7), ..Limits::default() },
+            max_candidates: 12,
+            rewrites: Some(3),
+        },
         Event::Ended { outcome: Outcome::Improved { best: candidate } },
     ]
 }

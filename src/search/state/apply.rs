@@ -3,7 +3,7 @@
 use super::{OpenRequest, Pending, Record, Standing, State, Trajectory, UnderWay};
 use crate::{
     kernel::{Candidate, CandidateId, Evaluation, Move, RequestKind, Verdict, Verification},
-    search::{Decision, Event, Outcome, Place, Spend, log_ratio},
+    search::{Decision, Event, Limits, Outcome, Place, Spend, log_ratio},
 };
 
 /// An event that cannot have happened in this state: the journal is not of this plan, or damaged.
@@ -69,6 +69,9 @@ impl State {
             Event::Verified { verification, spent } => self.verified(verification, spent)?,
             Event::Ticked { wall_seconds } => self.account.pass(*wall_seconds),
             Event::Resumed { reset } => self.resumed(reset.as_deref()),
+            Event::LimitsChanged { limits, max_candidates, rewrites } => {
+                self.limits_changed(*limits, *max_candidates, *rewrites)?;
+            }
             Event::Warned { text } => self.warnings.push(text.clone()),
             Event::Ended { outcome } => {
                 if let Outcome::Improved { best } = outcome {
@@ -77,6 +80,26 @@ impl State {
                 }
                 self.outcome = Some(outcome.clone());
             }
+        }
+        Ok(())
+    }
+
+    fn limits_changed(
+        &mut self,
+        limits: Limits,
+        max_candidates: usize,
+        most: Option<u32>,
+    ) -> Result<(), String> {
+        let before = self.plan.allowance();
+        let changed = self.plan.change_limits(limits, max_candidates, most);
+        changed.map_err(|error| error.to_string())?;
+        let now = self.plan.allowance();
+        let changes: Vec<String> = (before.into_iter().zip(now))
+            .filter(|((_, before), (_, now))| before != now)
+            .map(|((what, before), (_, now))| format!("{what} {now} (before: {before})"))
+            .collect();
+        if !changes.is_empty() {
+            self.warnings.push(format!("the run was given other limits: {}", changes.join(", ")));
         }
         Ok(())
     }
