@@ -44,12 +44,17 @@ fn judged(entry: &str) -> (Option<i32>, String) {
 
 fn judged_under(contract: &str, entry: &str) -> (Option<i32>, String) {
     let desk = Desk::new(HONEST, contract);
-    let kernels = HONEST.split("def kernel_function").next().unwrap();
-    desk.write("other.py", format!("{kernels}{entry}"));
+    desk.write("other.py", beside_the_kernels(entry));
     let arguments = ["bench", "other.py", "--test", "test.py", "--against", "kernel.py"];
     let ran = desk.run(desk.kernelbrain(&[&arguments[..], &["--device", "cpu"]].concat()));
     // As it flows, wherever lines are broken.
     (ran.status, ran.stdout.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The honest kernels with another entry.
+fn beside_the_kernels(entry: &str) -> String {
+    let kernels = HONEST.split("def kernel_function").next().unwrap();
+    format!("{kernels}{entry}")
 }
 
 #[track_caller]
@@ -194,8 +199,8 @@ def _half(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 #[test]
 fn work_that_ends_after_a_number_of_calls() {
-    for calls in [3, 9, 17, 18] {
-        let entry = format!(
+    let entry = |calls: u32| {
+        format!(
             "
 _calls = [0]
 
@@ -207,7 +212,19 @@ def kernel_function(x):
     _scale[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)
     return y
 "
-        );
-        rejected_for(&entry, "correctness gate");
+        )
+    };
+    let desk = Desk::new(HONEST, CONTRACT);
+    let files = [3, 9, 17, 18].map(|calls| (format!("after_{calls}.py"), entry(calls)));
+    for (name, entry) in &files {
+        desk.write(name, beside_the_kernels(entry));
+    }
+    let mut arguments = vec!["bench", "--test", "test.py", "--against", "kernel.py"];
+    arguments.extend(["--device", "cpu"]);
+    arguments.extend(files.iter().map(|(name, _)| name.as_str()));
+    let ran = desk.run(desk.kernelbrain(&arguments));
+    ran.exits_with(1).says("0 of 4 files accepted");
+    for (name, _) in &files {
+        ran.says(&format!("✗ {name} rejected by the correctness gate"));
     }
 }
