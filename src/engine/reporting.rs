@@ -8,6 +8,7 @@ use std::{
 
 use super::{profiles::diagnosis, run_plan::RunPlan};
 use crate::{
+    generate::provider::ProviderSpec,
     kernel::{CandidateId, Gate, Headroom, Move, Profiling, Target, Verification},
     report::{
         BestInfo, BudgetInfo, CandidateRow, CandidateVerdict, CaseRow, DeviceInfo, GenerationInfo,
@@ -317,6 +318,7 @@ fn generation(model: &str, state: &State) -> GenerationInfo {
         right_at_once: right.iter().filter(|repairs| **repairs == 0).count(),
         right: right.len(),
         repairs: state.repairs_asked(),
+        tokens_estimated: ProviderSpec::parse(model).is_ok_and(|it| !it.counts_tokens()),
         unused: state.unused_rewrites().iter().rev().take(UNUSED).rev().cloned().collect(),
         awaiting: Vec::new(),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{BudgetInfo, GenerationInfo, OutcomeKind, Report};
+use super::{GenerationInfo, OutcomeKind, Report};
 use crate::kernel::Ratio;
 
 /// Stands for what was not measured.
@@ -89,7 +89,8 @@ pub(super) fn params(params: &Map<String, Value>) -> String {
 }
 
 /// What was spent of each budget.
-pub(super) fn budget(budget: &BudgetInfo) -> Vec<String> {
+pub(super) fn budget(report: &Report) -> Vec<String> {
+    let budget = &report.budget;
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     let mut lines = vec![
         format!(
@@ -110,7 +111,8 @@ pub(super) fn budget(budget: &BudgetInfo) -> Vec<String> {
     ];
     if budget.tokens_spent > 0 || budget.tokens_limit.is_some() {
         let limit = of(budget.tokens_limit.map(|limit| limit.to_string()));
-        lines.push(format!("tokens {}{limit}", budget.tokens_spent));
+        let estimated = if tokens_estimated(report) { " (estimated)" } else { "" };
+        lines.push(format!("tokens {}{limit}{estimated}", budget.tokens_spent));
     }
     if budget.usd_spent > 0.0 || budget.usd_limit.is_some() {
         let limit = of(budget.usd_limit.map(|limit| format!("{limit:.2} $")));
@@ -138,10 +140,15 @@ pub(super) fn generation(report: &Report) -> Option<String> {
         repairs => format!(", {right} in the end, with {}", count(*repairs, "repair")),
     };
     let tokens = report.budget.tokens_spent;
+    let about = if tokens_estimated(report) { "about " } else { "" };
     Some(format!(
-        "{model} answered {answered} of {}: {right_at_once} right at once{repairs}; {tokens} tokens",
+        "{model} answered {answered} of {}: {right_at_once} right at once{repairs}; {about}{tokens} tokens",
         count(*asked as usize, "question"),
     ))
+}
+
+fn tokens_estimated(report: &Report) -> bool {
+    report.generation.as_ref().is_some_and(|it| it.tokens_estimated)
 }
 
 pub(super) fn rung(rung: Option<usize>) -> String {

@@ -93,7 +93,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         reviews: reviews::of(report),
         standing: ranking::standing(report, markdown::STANDING),
         rejections: ranking::rejections(report),
-        budget: format::budget(&report.budget),
+        budget: format::budget(report),
         generation: format::generation(report),
         generation_details: format::generation_details(report),
         report,

@@ -213,6 +213,8 @@ pub struct GenerationInfo {
     pub right: usize,
     /// Times that a rewrite was sent back by a gate.
     pub repairs: usize,
+    /// Whether the tokens of the budget are estimated from the lengths of texts: nobody counted them.
+    pub tokens_estimated: bool,
     /// Why answers gave no candidate, each reason once, the last few.
     pub unused: Vec<String>,
     /// Of a parked run: the questions that somebody outside has to answer.

@@ -48,6 +48,8 @@ fn a_program_answers_and_what_it_says_is_tried_beside_the_recipes() {
     let asked = desk.events("asked").len();
     assert_eq!(desk.read("calls.txt").lines().count(), asked, "each question once");
     assert!(report["budget"]["tokens_spent"].as_u64().unwrap() > 1000);
+    assert_eq!(report["generation"]["tokens_estimated"], true, "a program counts none");
+    assert!(desk.read("out/report.md").contains(" (estimated)"), "{}", desk.read("out/report.md"));
     // What it said is kept with the run, and can be given again without it.
     let id = report["run"]["id"].as_str().unwrap().to_owned();
     let replayed = Desk::tiny();

@@ -22,6 +22,12 @@ pub enum ProviderSpec {
 }
 
 impl ProviderSpec {
+    /// Whether its answers come with the tokens that they took; those of others are estimated. A replay's
+    /// are what the recording says.
+    pub fn counts_tokens(&self) -> bool {
+        !matches!(self, Self::Command { .. } | Self::Folder { .. })
+    }
+
     /// Reads a name of the forms above.
     pub fn parse(text: &str) -> Result<Self, SetupError> {
         let unknown = || SetupError::Unknown { given: kind_of(text) };

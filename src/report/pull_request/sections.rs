@@ -167,7 +167,7 @@ pub(super) fn of(result: &KernelResult, headed: bool) -> Vec<Section> {
     let summary = "Environment, and the command that repeats it";
     fold(Priority::Environment, "the environment", summary, rendered(&environment));
     let spend = Spend {
-        budget: format::budget(&report.budget),
+        budget: format::budget(report),
         stopped: report.budget.stopped.as_deref(),
         generation: format::generation(report),
         details: format::generation_details(report),

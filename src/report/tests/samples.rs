@@ -159,6 +159,7 @@ pub(super) fn improved() -> Report {
         right_at_once: 14,
         right: 19,
         repairs: 9,
+        tokens_estimated: false,
         unused: vec!["sent back 4 times; last: Your answer is the source as it was".into()],
         awaiting: vec![],
     });
