@@ -138,8 +138,8 @@ async fn optimize_with(
     let earlier = find_earlier(database, &request).await?;
     // Before anything is started: what is wrong with a name or a key is known at once.
     let minds = Minds::open(&request, earlier.as_ref().map(|(it, _)| it), database).await?;
-    for file in minds.unclaimed().await {
-        audience.note(&format!("warning: {} belongs to no question", file.display()));
+    for remark in minds.remarks().await {
+        audience.note(&format!("warning: {remark}"));
     }
 
     let mut target = request.target.clone();
@@ -261,10 +261,10 @@ impl<'m> Minds<'m> {
         Ok(Self { choice, answerer, reviewer })
     }
 
-    /// Files that look like answers and answer nothing.
-    async fn unclaimed(&self) -> Vec<PathBuf> {
+    /// What whoever answers should know.
+    async fn remarks(&self) -> Vec<String> {
         match &self.answerer {
-            Some(Answerer::Provider(provider, _)) => provider.unclaimed().await,
+            Some(Answerer::Provider(provider, _)) => provider.remarks().await,
             Some(Answerer::Recording(_)) | None => Vec::new(),
         }
     }

@@ -118,7 +118,7 @@ fn a_folder_of_prompts_parks_the_run_until_somebody_has_answered() {
     answer(&prompts[1], "```recipe\ntile BLOCK=64; warps 2; evict first x_ptr#3\n```\n");
     answer("0123456789abcdef.prompt.md", "```recipe\nwarps 8\n```\n");
     let ran = desk.run(desk.optimize(&arguments));
-    ran.exits_with(5).says("0123456789abcdef.answer.md belongs to no question");
+    ran.exits_with(5).says("0123456789abcdef.answer.md has no prompt beside it");
     answer(&prompts[0], "I would rather not.\n");
     let ran = desk.run(desk.optimize(&arguments));
     assert!(

@@ -120,7 +120,7 @@ fn definition<'s>(source: &'s Source, name: &str) -> Option<Definition<'s>> {
 
 /// The definition, or the value assigned, of the last top-level statement that binds `name`.
 fn last_binding<'s>(source: &'s Source, name: &str) -> Option<Node<'s>> {
-    children(source.root()).filter_map(|statement| bound_by(source, statement, name)).last()
+    children(source.root()).filter_map(|statement| bound_by(source, statement, name)).next_back()
 }
 
 fn bound_by<'s>(source: &'s Source, statement: Node<'s>, name: &str) -> Option<Node<'s>> {
@@ -159,7 +159,7 @@ impl Parameter {
 
 fn method_parameters(source: &Source, class: Node<'_>, method: &str) -> Option<Vec<Parameter>> {
     let body = class.child_by_field_name("body")?;
-    let node = children(body).filter_map(|it| bound_by(source, it, method)).last()?;
+    let node = children(body).filter_map(|it| bound_by(source, it, method)).next_back()?;
     let own = parameters(source, node);
     let is_static =
         node.prev_named_sibling().is_some_and(|it| source.slice(it).ends_with("staticmethod"));

@@ -5,7 +5,7 @@
 //! written under another name and renamed. Answers may come in any order and at any time.
 
 use std::{
-    collections::HashSet,
+    collections::BTreeSet,
     fs::{self, File, Permissions},
     io::{self, Read, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
@@ -134,18 +134,31 @@ fn read(path: &Path, limit: usize) -> Result<Option<String>, Fault> {
     Ok(Some(text))
 }
 
-/// Answers in the folder without a prompt.
-fn unclaimed(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let names: HashSet<String> = fs::read_dir(folder)?
+/// Files of the folder that look like answers and are taken for none, and why.
+fn remarks(folder: &Path) -> io::Result<Vec<String>> {
+    let names: BTreeSet<String> = fs::read_dir(folder)?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
-    let asked = |id: &str| names.contains(&format!("{id}{PROMPT}"));
-    let strange = |name: &&String| name.strip_suffix(ANSWER).is_some_and(|id| !asked(id));
-    let mut paths: Vec<PathBuf> =
-        names.iter().filter(strange).map(|name| folder.join(name)).collect();
-    paths.sort();
-    Ok(paths)
+    let remark = |name: &String| {
+        let id = name.strip_suffix(ANSWER)?;
+        let path = folder.join(name);
+        let kept = fs::symlink_metadata(&path).ok()?;
+        let why = if !kept.is_file() {
+            "is no file of its own, and so no answer"
+        } else if kept.len() <= FEW && fs::read(&path).ok()?.iter().all(u8::is_ascii_whitespace) {
+            "is empty: it counts when something is in it"
+        } else if !names.contains(&format!("{id}{PROMPT}")) {
+            "has no prompt beside it: it counts if a question of that name is asked"
+        } else {
+            return None;
+        };
+        Some(format!("{} {why}", path.display()))
+    };
+    Ok(names.iter().filter_map(remark).collect())
 }
+
+/// Bytes of white space that are looked at.
+const FEW: u64 = 64;
 
 #[async_trait]
 impl Provider for Folder {
@@ -161,10 +174,10 @@ impl Provider for Folder {
         self.exchange(conversation).await.map_err(|fault| fault.of(self))
     }
 
-    async fn unclaimed(&self) -> Vec<PathBuf> {
+    async fn remarks(&self) -> Vec<String> {
         let path = self.path.clone();
         // Only a warning depends on it.
-        let found = tokio::task::spawn_blocking(move || unclaimed(&path)).await;
+        let found = tokio::task::spawn_blocking(move || remarks(&path)).await;
         found.ok().and_then(Result::ok).unwrap_or_default()
     }
 }

@@ -58,7 +58,7 @@ mod spec;
 mod tokens;
 mod usage;
 
-use std::{fmt, path::PathBuf};
+use std::fmt;
 
 use async_trait::async_trait;
 
@@ -87,8 +87,8 @@ pub trait Provider: fmt::Debug + Send + Sync {
     /// Dropping the future gives the question up; a program that was started for it is ended.
     async fn ask(&self, conversation: &Conversation) -> Result<Reply, ProviderError>;
 
-    /// Files that look like answers but belong to no question, for a warning.
-    async fn unclaimed(&self) -> Vec<PathBuf> {
+    /// What whoever answers should know: files that look like answers and are taken for none.
+    async fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 }

@@ -62,7 +62,7 @@ impl Provider for Recorder {
         Ok(reply)
     }
 
-    async fn unclaimed(&self) -> Vec<PathBuf> {
-        self.inner.unclaimed().await
+    async fn remarks(&self) -> Vec<String> {
+        self.inner.remarks().await
     }
 }

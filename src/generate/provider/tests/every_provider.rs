@@ -1,6 +1,9 @@
 //! What holds for every provider.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use tempfile::TempDir;
 use wiremock::{MockServer, ResponseTemplate};

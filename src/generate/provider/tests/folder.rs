@@ -32,7 +32,7 @@ async fn an_answer_is_awaited_and_picked_up_in_any_order() {
     let resumed = folder(&place, &limits());
     assert_eq!(answer(&*resumed, &first).await.text, "First.\n");
     assert_eq!(answer(&*resumed, &second).await.text, "Second.\n");
-    assert!(resumed.unclaimed().await.is_empty());
+    assert!(resumed.remarks().await.is_empty());
 }
 
 #[tokio::test]
@@ -105,19 +105,30 @@ async fn what_is_no_file_with_a_text_in_it_is_no_answer_yet() {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_asked_for_are_listed() {
+async fn files_that_are_taken_for_no_answer_are_listed() {
     let place = tempfile::tempdir().unwrap();
     let provider = folder(place.path(), &limits());
     provider.ask(&question()).await.unwrap();
+    let path = |name: &str| place.path().join(name);
     let known = format!("{}.answer.md", question().id());
     for name in [known.as_str(), "0123456789abcdef.answer.md", "my.answer.md", "notes.md"] {
-        fs::write(place.path().join(name), "x").unwrap();
+        fs::write(path(name), "x").unwrap();
     }
-    let strange =
-        ["0123456789abcdef.answer.md", "my.answer.md"].map(|name| place.path().join(name));
-    assert_eq!(provider.unclaimed().await, strange);
+    std::os::unix::fs::symlink(path("notes.md"), path("other.answer.md")).unwrap();
+    let said = |name: &str, why: &str| format!("{} {why}", path(name).display());
+    let nobody = "has no prompt beside it: it counts if a question of that name is asked";
+    let mut remarks = vec![
+        said("0123456789abcdef.answer.md", nobody),
+        said("my.answer.md", nobody),
+        said("other.answer.md", "is no file of its own, and so no answer"),
+    ];
+    assert_eq!(provider.remarks().await, remarks);
+    fs::write(path(&known), " \n").unwrap();
+    remarks.push(said(&known, "is empty: it counts when something is in it"));
+    remarks.sort();
+    assert_eq!(provider.remarks().await, remarks);
     let recorder = Recorder::new(provider, &place.path().join("answers.jsonl")).unwrap();
-    assert_eq!(recorder.unclaimed().await, strange);
+    assert_eq!(recorder.remarks().await, remarks);
 }
 
 #[tokio::test]
