@@ -351,8 +351,21 @@ def kernel_function(x, y):
         self.assertEqual([gradient["shape"] for gradient in ran["gradients"]], [[5, 33], [5, 33]])
         torch.testing.assert_close(case.read({**case.gradients[0], "grad": False}), self.upstream)
         torch.testing.assert_close(case.read({**case.gradients[1], "grad": False}), 2 * self.upstream)
-        case.time(child, repeat=5, grads=[0, 1])
-        self.assertEqual(len(case.backward(child, repeat=5, grads=[0, 1])["device_us"]), 5)
+        timed = case.time(child, repeat=5, grads=[0, 1])
+        self.assertEqual(len(timed["backward_us"]), 1, "what the last call returned is alive")
+        self.assertEqual([gradient["shape"] for gradient in timed["gradients"]], [[5, 33], [5, 33]])
+
+    def test_a_backward_pass_may_use_up_what_was_saved(self):
+        uses_up = self.SQUARE.replace("out = torch", "context.save_for_backward(x.clone())\n        out = torch")
+        overwrites = "(saved,) = context.saved_tensors\n        first = upstream + 0 * saved\n"
+        overwrites += "        saved.mul_(upstream)\n        return first, saved"
+        uses_up = uses_up.replace("return upstream, 2 * upstream", overwrites)
+        child, case = self.candidate(uses_up), self.case_with_gradients()
+        for repeat in (1, 2, 3, 5):  # the one that was timed and others
+            with self.subTest(repeat):
+                case.time(child, repeat=repeat, grads=[0, 1])
+                second = case.read({**case.gradients[1], "grad": False})
+                torch.testing.assert_close(second, self.upstream * self.x.detach())
 
     def test_a_gradient_that_is_missing_is_null(self):
         child = self.candidate(self.SQUARE.replace("2 * upstream", "None"))

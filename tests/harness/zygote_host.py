@@ -231,12 +231,9 @@ class Case:
         warm = child.ask("ready", sets=sets, call=call, timing={**timing, "warmup": warmup})
         child.ask("ready", sets=sets, call=call, timing=timing)
         timed = child.ask("time", call=call, timing=timing)
+        if call["grads"]:
+            timed["backward_us"] = child.ask("backward", call=call, timing=timing)["device_us"]
         kept = timed["kept"][-1]
         case = cases[kept["set"]]
         delivered = child.ask("deliver", number=kept["call"], inputs=case.request(), call=call)
         return {**timed, **delivered, "warm_us": warm["host_us"], "case": case}
-
-    def backward(self, child, repeat=3, **call):
-        """The backward pass of the last burst's calls."""
-        timing = {"warmup": 0, "repeat": repeat, "keep": 2, "enough_us": 60e6, "flush_bytes": 0, "wait_us": 0}
-        return child.ask("backward", call={**NATIVE, **call}, timing=timing)

@@ -296,7 +296,7 @@ def run_reference(contract, case, seed, problem, arguments, parameters):
         with torch.set_grad_enabled(bool(contract.grads)):
             nest = contract.reference(problem, arguments, parameters)
         outputs = flatten(nest)
-        cotangents = _cotangents(outputs, seed) if contract.grads else []
+        cotangents = cotangents_for(outputs, seed) if contract.grads else []
         gradients = _gradients(contract, arguments, outputs, cotangents)
         if contract.device.type == "cuda":
             torch.cuda.synchronize(contract.device)
@@ -333,7 +333,7 @@ def _alias(output, arguments):
     return None
 
 
-def _cotangents(outputs, seed):
+def cotangents_for(outputs, seed):
     """Standard normal upstream gradients, the same for every dtype: drawn in float32."""
     made = []
     for at, output in enumerate(output for output in outputs if output.is_floating_point()):

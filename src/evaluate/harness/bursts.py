@@ -26,10 +26,14 @@ _flatten = codec.flatten
 _len, _range, _min, _max, _bool = len, range, min, max, bool
 
 
-class _Kept:
-    """What one call of a burst returned and wrote, copied right after it."""
+# Of a backward pass that nobody has timed yet.
+_UNKNOWN_HOST_US = 2000.0
 
-    __slots__ = ("call", "at", "outputs", "mutated", "returned", "result")
+
+class _Kept:
+    """What one call of a burst returned and wrote, copied right after it; its gradients, if they were timed."""
+
+    __slots__ = ("call", "at", "outputs", "mutated", "returned", "result", "gradients")
 
 
 class _Ready:
@@ -50,7 +54,8 @@ class BurstCaller(Caller):
     def __init__(self, binder, device, witness):
         super().__init__(binder, device, witness)
         self._ready, self._kept, self._steps = None, [], []  # steps: per call of a burst, whether it was copied
-        self._alive = collections.deque()  # (number of its set, what it returned) of a burst's last calls
+        self._alive = collections.deque()  # (number, that of its set, what it returned) of a burst's last calls
+        self._backward_host_us = None  # of the last backward pass
         self._room, self._stopwatch = (None, []), (None, None)
 
     def ready(self, sets, call, plan):
@@ -102,7 +107,7 @@ class BurstCaller(Caller):
             spent.append(lap.device_us)
             host.append(lap.host_us)
             tails.append(lap.tail_us)
-            alive.append((at, lap.result))
+            alive.append((number, at, lap.result))
         within.note("calls")
         observed = self._witness.look()
         within.note("look")
@@ -135,24 +140,40 @@ class BurstCaller(Caller):
         return {}
 
     def backward(self, call, plan):
-        """Times the backward pass of the last burst's last calls, whose graphs are still there: {"device_us": null
-        where nothing flows back}. A request of its own: a burst has to explain what passed on the parent's clock."""
-        ready, passes = self._open(plan)[0], []
-        for at, result in self._alive:
-            outputs = outputs_of(result, ready.bound[at], call)
-            flowing = [t if t.requires_grad else None for t in outputs if t.is_floating_point()]
-            if any(tensor is not None for tensor in flowing):
-                passes.append((flowing, *self._differentiated(ready.bound[at], ready.sets[at], call)))
-        self._alive.clear()
-        if not passes:
-            return {"device_us": None}
-        turn = iter(_range(1 << 62))
+        """Times the backward passes of the last burst's last calls, each once, since a pass may overwrite what its
+        forward pass has saved: {"device_us": null where nothing flows back}. A request of its own: a burst has to
+        explain what passed on the parent's clock."""
+        ready, stopwatch = self._open(plan)
+        kept = {kept.call: kept for kept in self._kept}
+        spent = []
+        while self._alive:
+            number, at, result = self._alive.popleft()
+            flowing = self._flowing(result, ready.bound[at], call)
+            if not flowing:
+                continue
+            wanted, upstream = self._differentiated(ready.bound[at], ready.sets[at], call)
+            stopwatch.wait(timing.wait_for(_UNKNOWN_HOST_US if self._backward_host_us is None else self._backward_host_us))
+            lap = stopwatch.lap(lambda: gradients_of(flowing, wanted, upstream))
+            if number in kept:
+                kept[number].gradients = self._copied(lap.result, ready.bound[at])
+            # The first may have to compile.
+            if self._backward_host_us is not None or not self._alive:
+                spent.append(lap.device_us)
+            self._backward_host_us = lap.host_us
+        return {"device_us": spent or None}
 
-        def once():
-            gradients_of(*passes[next(turn) % _len(passes)])
+    def _flowing(self, result, bound, call):
+        """The outputs that gradients flow from, None for those without; empty where there are none."""
+        floating = [tensor for tensor in outputs_of(result, bound, call) if tensor.is_floating_point()]
+        flowing = [tensor if tensor.requires_grad else None for tensor in floating]
+        return flowing if any(tensor is not None for tensor in flowing) else []
 
-        timed = timing.time_call(once, self._device, plan["warmup"], plan["repeat"], plan["flush_bytes"], plan["enough_us"])
-        return {"device_us": timed["device_us"]}
+    def _copied(self, gradients, bound):
+        """(copy, description) of each gradient, None for those that there are not."""
+        for gradient in gradients:
+            if gradient is not None:
+                require_plain(gradient, lazy=True)
+        return [None if g is None else (_clone(_detach(g)), self._describe(g, bound)) for g in gradients]
 
     def deliver(self, number, inputs, call):
         """Copies what call `number` of the last burst returned to where it is awaited; describes it."""
@@ -163,12 +184,15 @@ class BurstCaller(Caller):
         self._land(kept.outputs, inputs["outputs"])
         self._land(kept.mutated, inputs["mutated"])
         gradients = None
-        if call["grads"]:
+        if kept.gradients is not None:
+            # Its backward pass was timed; another one may find nothing to begin with.
+            for gradient, place in zip(kept.gradients, inputs["gradients"]):
+                if gradient is not None:
+                    self._land(gradient[:1], [place])
+            gradients = [gradient and gradient[1] for gradient in kept.gradients]
+        elif call["grads"]:
             bound = self._ready.bound[kept.at]
-            floating = [tensor for tensor in outputs_of(kept.result, bound, call) if tensor.is_floating_point()]
-            flowing = [tensor if tensor.requires_grad else None for tensor in floating]
-            flowing = flowing if any(tensor is not None for tensor in flowing) else []
-            gradients = self._gradients(flowing, bound, inputs, call)
+            gradients = self._gradients(self._flowing(kept.result, bound, call), bound, inputs, call)
         self._synchronize()
         return {"returned": kept.returned, "gradients": gradients}
 
@@ -204,7 +228,7 @@ class BurstCaller(Caller):
             return None
         kept = _Kept()
         kept.call, kept.at = number, at
-        kept.result = result if call["grads"] else None
+        kept.result, kept.gradients = result if call["grads"] else None, None
         kept.returned = [self._describe(tensor, bound) for tensor in outputs]
         mutated = [tensor for position in call["mutates"] for tensor in _flatten(bound.arguments[position])]
         buffers = _Pieces(room[0])

@@ -256,7 +256,7 @@ class _Bound:
 def gradients_of(outputs, wanted, upstream):
     pairs = [(output, gradient) for output, gradient in zip(outputs, upstream) if output is not None]
     outputs, upstream = zip(*pairs)
-    return torch.autograd.grad(outputs, wanted, upstream, retain_graph=True, allow_unused=True)
+    return torch.autograd.grad(outputs, wanted, upstream, allow_unused=True)
 
 
 def outputs_of(result, bound, call):

@@ -5,6 +5,7 @@ import dataclasses
 import torch
 
 from .agreement import is_inexact
+from .answers import cotangents_for
 from .codec import contiguous_stride, describe_tensor, encode_argument, extent_bytes, view
 from .contracts.source import is_out_of_memory
 from .delivered import Delivered
@@ -86,7 +87,8 @@ class _Set:
         self.slots = _Slots(exporter, numbers)
         self.seed, self.inputs, self.encoded = None, [], {}
 
-    def fill(self, contract, contents, number):
+    def fill(self, contract, contents, number, outputs):
+        """`outputs` look like the answer's: each set has upstream gradients of its own."""
         self.slots.begin()
         self.seed, self.inputs = None, []
         problem = contents.problem
@@ -97,6 +99,10 @@ class _Set:
             "parameters": {n: self._encode(contract, p, f"parameter {n}") for n, p in problem.parameters.items()},
             "init": [self._encode(contract, value, "an argument of Model") for value in problem.init],
             "init_seed": problem.init_seed,
+            "cotangents": [
+                self.slots.place(tensor, "an upstream gradient")[0]
+                for tensor in (cotangents_for(outputs, contents.seed) if contract.grads else [])
+            ],
         }
         for (label, _), given in zip(contents.labels(), self.inputs):
             given.label = given.zones.label = label
@@ -130,6 +136,7 @@ class Stage:
         self._sets = []
         self._shown = []  # those that were filled last: a child opens these
         self._landing, self._landed = _Slots(exporter, numbers), {}
+        self._like = []  # tensors that look like the answer's
         self.probe = None
         self.delivered = Delivered()
         self._clear()
@@ -144,7 +151,7 @@ class Stage:
         for each in self._sets:
             each.slots.close()
         self._landing.close()
-        self._sets, self._shown, self._landed = [], [], {}
+        self._sets, self._shown, self._landed, self._like = [], [], {}, []
 
     # ------------------------------------------------------------------------------------------- filling
     def fill(self, contract, contents, number):
@@ -153,7 +160,7 @@ class Stage:
         self._shown = [self._set(0)]
         for other in self._sets[1:]:
             other.forget()
-        self._shown[0].fill(contract, contents, number)
+        self._shown[0].fill(contract, contents, number, contents.answer.outputs)
         return self.land(contract, contents)
 
     def fill_sets(self, contract, found, number):
@@ -164,7 +171,7 @@ class Stage:
         for at, contents in enumerate(found):
             try:
                 each = self._set(at)
-                each.fill(contract, contents, number)
+                each.fill(contract, contents, number, self._like)
             except Exception as error:
                 if not filled or not is_out_of_memory(error):
                     raise
@@ -186,10 +193,9 @@ class Stage:
         self._landed = {
             "outputs": [self._place_answer(tensor, self.outputs) for tensor in answer.outputs],
             "mutated": [self._place_answer(tensor, self.mutated) for tensor in answer.mutated],
-            "cotangents": [self._landing.place(tensor, "an upstream gradient")[0] for tensor in answer.cotangents],
             "gradients": [self._place_answer(tensor, self.gradients) for tensor in answer.gradients],
         }
-        self.seed, self.inputs = contents.seed, each.inputs
+        self.seed, self.inputs, self._like = contents.seed, each.inputs, self.outputs
         self.zones = each.slots.zones + self._landing.zones
         self._await(contract)
         return self._describe(each)
