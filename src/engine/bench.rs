@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     evaluate::{Device, Plane, policy},
-    kernel::{Candidate, Evaluation, Move, Rejection, Target, Verdict, Verification},
+    kernel::{Candidate, Evaluation, Gate, Move, Rejection, Target, Verdict, Verification},
     report::bench::{BenchCase, BenchReport, BenchResult, SCHEMA},
     search::Ladder,
 };
@@ -176,6 +176,11 @@ impl Bench<'_> {
         if !self.request.timing {
             return Ok(result);
         }
+        if self.against && candidate.id == self.baseline.id {
+            let same =
+                Rejection::new(Gate::Performance, "is the very source that it is compared with");
+            return Ok(result.rejected(same, &given.text));
+        }
 
         let top = self.rule.ladder.top();
         let mut fidelity = self.rule.of_rung(top);
@@ -211,7 +216,16 @@ impl Bench<'_> {
         if self.against {
             let verification = self.plane.verify(candidate, &self.baseline, &plan).await?;
             add_verification(result, &verification);
-            return Ok(verification.verdict);
+            return Ok(match verification.verdict {
+                // Times in the interpreter say nothing about a GPU, so that they decide nothing.
+                Verdict::Rejected(slower)
+                    if self.plane.device() == Device::Cpu && slower.gate == Gate::Performance =>
+                {
+                    result.notes.push(format!("in Triton's interpreter: {}", slower.reason));
+                    Verdict::Accepted
+                }
+                verdict => verdict,
+            });
         }
         if !plan.with_pytorch {
             return Ok(Verdict::Accepted);

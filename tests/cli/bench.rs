@@ -54,6 +54,17 @@ fn several_files_get_a_verdict_each_and_one_rejection_decides_the_end() {
 }
 
 #[test]
+fn times_in_the_interpreter_decide_nothing_and_nothing_is_faster_than_itself() {
+    let desk = Desk::tiny();
+    desk.write("narrower.py", SOFTMAX.replace("BLOCK = 32", "BLOCK = 16"));
+    let ran =
+        bench(&desk, &["narrower.py", "kernel.py", "--test", "test.py", "--against", "kernel.py"]);
+    ran.exits_with(1).says("✓ narrower.py accepted").says("in Triton's interpreter: ");
+    ran.says("✗ kernel.py rejected by the performance gate");
+    ran.says("is the very source that it is compared with").says("1 of 2 files accepted");
+}
+
+#[test]
 fn what_the_baseline_does_on_some_sizes_only_is_its_habit_there() {
     let desk = Desk::tiny();
     let pads = SOFTMAX.replace(
