@@ -68,9 +68,14 @@ class Audit(Conversation):
         self.assertTrue(mutants["another seed's answer"]["passed"])
         self.assertFalse(mutants["zeros"]["passed"])
         self.assertRegex(
-            mutants["constant mean"]["advice"], "no value of argument 0, argument 1 is negative: use standard normal"
+            mutants["constant mean"]["advice"], "no value of argument 0, argument 1 is negative: .* use standard normal"
         )
         self.assert_sound(MATVEC.replace("torch.rand(", "torch.randn("))
+
+    def test_of_one_number_the_mean_is_the_answer(self):
+        mutants = self.audit(MATVEC.replace("torch.rand(", "torch.randn(").replace("torch.matmul(a, b)", "torch.matmul(a, b).mean()"))
+        self.assertNotIn("constant mean", mutants)
+        self.assertIn("zeros", mutants)
 
     def test_zeros_pass_the_public_softmax(self):
         mutants = self.audit(SOFTMAX)

@@ -43,7 +43,8 @@ def _whole_answers(problem, answer):
     """(name, outputs) of mutants that are made of the answer itself or of an input."""
     expected = answer.outputs
     yield "zeros", [torch.zeros_like(output) for output in expected]
-    yield "constant mean", [_mean_of(output) for output in expected]
+    if any(output.numel() > 1 for output in expected):  # of one element it is the answer
+        yield "constant mean", [_mean_of(output) for output in expected]
     for name, dimension in (("last", -1), ("first", 0)):
         dropped = _without_last_tile(expected, dimension)
         if dropped is not None:
@@ -197,7 +198,8 @@ def _vary(contents):
     ]
     if positive:
         few = ", ".join(positive[:4]) + (", …" if len(positive) > 4 else "")
-        return f"no value of {few} is negative: use standard normal inputs (torch.randn), so that answers vary"
+        where = "where the operator does not ask for that, use standard normal inputs (torch.randn)"
+        return f"no value of {few} is negative: {where}, so that answers vary"
     return (
         "make inputs vary more (larger spread, mean zero) or tighten the tolerance, so that a wrong answer is far off"
     )

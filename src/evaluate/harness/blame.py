@@ -1,5 +1,6 @@
 """What went wrong in a candidate: kind, text and line for an answer."""
 import torch
+from triton import InterpreterError
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from triton.runtime.jit import JITFunction, get_jit_fn_file_line
@@ -53,7 +54,10 @@ def _line_in_kernel(error, module):
 
 def failure(error, candidate, device):
     """The Failure for an exception that the candidate's code raised."""
-    return Failure(_kind(error, device), describe(error), line=line_of(error, candidate.path, candidate.module))
+    text = describe(error)
+    if isinstance(error, InterpreterError):
+        text += "; Triton's interpreter stands in for a GPU here, and does not know all that a GPU's compiler does"
+    return Failure(_kind(error, device), text, line=line_of(error, candidate.path, candidate.module))
 
 
 def _kind(error, device):
