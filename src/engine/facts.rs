@@ -22,7 +22,8 @@ pub(super) fn context(plane: &Plane, target: &Target, layouts: &[Value]) -> Cont
     let cases = cases
         .map(|(case, layout)| CaseFacts { case: case.clone(), arguments: arguments(layout) })
         .collect();
-    Context { device, cases, editable: target.editable.clone(), entry: entry(target, contract) }
+    let editable = target.editable.clone();
+    Context { cases, editable, entry: entry(target, contract), ..Context::new(device) }
 }
 
 /// The callable that the contract will take: the one that was named, else the first of the

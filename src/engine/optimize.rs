@@ -340,7 +340,8 @@ async fn drive(
     if let Some(baseline) = search.state().baseline_evaluation() {
         plane.know_baseline(baseline);
     }
-    let mut recipes = RecipesGenerator::new(context.clone(), plan.seed);
+    let recipes = RecipesGenerator::new(context.clone(), plan.seed);
+    let mut recipes = recipes.watching(Arc::clone(plane));
     for known in search.state().records() {
         recipes.remember(known.candidate().id.clone());
     }

@@ -1,8 +1,9 @@
 //! Recipes behind the search's port for generation. Answers are ready at once.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
+    evaluate::Plane,
     generate::{Offspring, Proposer, recipe::Context},
     kernel::{Candidate, CandidateId, Move},
     search::{
@@ -15,13 +16,23 @@ use crate::{
 #[derive(Debug)]
 pub struct RecipesGenerator {
     proposer: Proposer,
+    /// Knows the kernels that the cases launch, once the baseline was called.
+    plane: Option<Arc<Plane>>,
     answers: HashMap<Ticket, Vec<Proposal>>,
     tickets: u64,
 }
 
 impl RecipesGenerator {
     pub fn new(context: Context, seed: u64) -> Self {
-        Self { proposer: Proposer::new(context, seed), answers: HashMap::new(), tickets: 0 }
+        let proposer = Proposer::new(context, seed);
+        Self { proposer, plane: None, answers: HashMap::new(), tickets: 0 }
+    }
+
+    /// Leaves out moves on kernels that the cases of `plane` do not launch.
+    #[must_use]
+    pub fn watching(mut self, plane: Arc<Plane>) -> Self {
+        self.plane = Some(plane);
+        self
     }
 
     /// Never proposes `id`, for example since a run that is resumed has it already.
@@ -32,6 +43,9 @@ impl RecipesGenerator {
 
 impl Generator for RecipesGenerator {
     fn submit(&mut self, request: Request) -> Ticket {
+        if let Some(plane) = &self.plane {
+            self.proposer.know_launched(plane.launched());
+        }
         let (parent, offspring) = match request {
             Request::Seeds { baseline, diagnosis, at_most } => {
                 let offspring = self.proposer.seeds(&baseline.source, diagnosis.as_ref(), at_most);

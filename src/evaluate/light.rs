@@ -102,6 +102,14 @@ impl Plane {
         std::mem::take(&mut *lock(&self.light.warnings))
     }
 
+    /// What a reader must know, once.
+    pub(super) fn warn(&self, text: String) {
+        let mut warnings = lock(&self.light.warnings);
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+
     /// Has the work of a case counted, whose inputs are in place.
     pub(super) async fn count_work(&self, case: usize, seed: u64) {
         let named = &self.contract.cases[case];

@@ -25,6 +25,7 @@ mod identity;
 mod in_turn;
 mod interpreter;
 mod judge;
+mod launched;
 mod light;
 mod log_tail;
 mod measure;

@@ -23,6 +23,7 @@ use super::{
     harness,
     identity::Programs,
     interpreter::Interpreter,
+    launched::Launched,
     light::Light,
     openings::Openings,
     policy::{PolicyGate, PolicyRules},
@@ -138,6 +139,8 @@ pub struct Plane {
     pub(super) watch: Watch,
     /// The static gate; it compares with the source as it stood.
     pub(super) policy: PolicyGate,
+    /// What the baseline has been seen to launch.
+    pub(super) launched: Launched,
     /// The baseline's child between two evaluations.
     pub(super) companion: Companion,
     /// What may disturb a measurement.
@@ -219,6 +222,7 @@ impl Plane {
             deck,
             watch: Watch::start(),
             policy,
+            launched: Launched::default(),
             habits: Habits::default(),
             layouts: Mutex::default(),
             openings: Openings::default(),

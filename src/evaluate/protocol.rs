@@ -107,6 +107,9 @@ pub(crate) struct Ran {
     /// Names of the Triton kernels that the call launched.
     #[serde(default)]
     pub(crate) launched: Vec<String>,
+    /// Those of its backward pass.
+    #[serde(default)]
+    pub(crate) launched_back: Vec<String>,
     #[serde(default)]
     pub(crate) notes: Vec<String>,
     #[serde(default)]

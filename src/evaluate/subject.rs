@@ -244,6 +244,9 @@ impl<'p> Subject<'p> {
             for note in &ran.notes {
                 tracing::debug!(candidate = %self.id, case = name, note, "note of the child");
             }
+            if self.baseline {
+                self.plane.note_launched(&name, &ran);
+            }
             let compared = self.compare(case, seed, &ran.returned, ran.gradients.as_deref()).await;
             let wrong =
                 matches!(&compared, Err(Stop::Rejected(it)) if it.gate == Gate::Correctness);

@@ -5,14 +5,14 @@
 //! all tile sizes, warps and stages). A cycle takes a few from each lane, so that no verb crowds
 //! out the others however many places it has.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
     favour::Favour,
-    recipe::{Context, DeviceKind, Place, Recipe, Step, VERBS, Verb},
+    recipe::{Context, DeviceKind, Idle, Place, Recipe, Step, VERBS, Verb},
 };
 use crate::kernel::{CandidateId, Diagnosis, syntax::Source};
 
@@ -34,6 +34,11 @@ pub struct Proposer {
 impl Proposer {
     pub fn new(context: Context, seed: u64) -> Self {
         Self { context, seed, seen: HashSet::new() }
+    }
+
+    /// Takes note of the kernels that the contract's cases launch.
+    pub fn know_launched(&mut self, launched: BTreeSet<String>) {
+        self.context.launched = launched;
     }
 
     /// Counts `id` as proposed, for example after a run was resumed.
@@ -143,8 +148,10 @@ fn lanes(
     let on_cpu = context.device == DeviceKind::Cpu;
     let (mut first, mut later) = (Vec::new(), Vec::new());
     let mut axes = Vec::new();
+    let idle = Idle::of(source, &context.launched);
     for verb in VERBS {
         let mut places = verb.places(source, context);
+        places.retain(|place| !idle.contains(place.line));
         places.shuffle(rng);
         favour.order(verb.name(), &mut places);
         // More programs do not run beside each other in the interpreter: they only cost time.

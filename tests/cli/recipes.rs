@@ -69,3 +69,34 @@ fn each_side_of_the_limit_runs_its_own_kernels() {
     assert!(wrong("2.py").starts_with("{'M': 150,"), "{}", checked.printed());
     assert!(checked.stdout.contains("1 of 3 candidates are right"), "{}", checked.printed());
 }
+
+/// A kernel that a forward pass does not launch, as there are many in files of real repositories.
+const SPARE: &str = "
+
+
+@triton.jit
+def _spare(spare_ptr, dy_ptr, n, SPARE: tl.constexpr):
+    at = tl.program_id(0) * SPARE + tl.arange(0, SPARE)
+    tl.store(spare_ptr + at, tl.load(dy_ptr + at, mask=at < n), mask=at < n)
+
+
+def give_back(dy):
+    spare = torch.empty_like(dy)
+    SPARE = 128
+    _spare[(triton.cdiv(dy.numel(), SPARE),)](spare, dy, dy.numel(), SPARE=SPARE, num_warps=4)
+    return spare
+";
+
+#[test]
+fn kernels_that_no_case_launches_are_left_alone() {
+    let desk = Desk::tiny();
+    desk.write("kernel.py", format!("{}{SPARE}", desk.read("kernel.py")));
+    desk.run(desk.kernelbrain(&["recipes", "kernel.py"])).exits_with(0).says("SPARE=256");
+    let short = ["--budget", "60s", "--seeds", "40", "--evaluations", "4"];
+    desk.run(desk.optimize(&short)).exits_with(0);
+    let added = desk.events("candidate_added");
+    let moves: Vec<String> = added.iter().map(|it| it["candidate"]["move"].to_string()).collect();
+    assert!(moves.len() > 20, "{moves:#?}");
+    let spare: Vec<_> = moves.iter().filter(|it| it.to_lowercase().contains("spare")).collect();
+    assert!(spare.is_empty(), "{spare:#?}");
+}

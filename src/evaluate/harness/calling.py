@@ -92,7 +92,7 @@ class Caller:
         return {}
 
     def run(self, inputs, call, muted=False, late=False, watched=False):
-        """One call: {"returned", "gradients", "launched", "observed"}. With `muted` its launches do nothing; with
+        """One call: {"returned", "gradients", "launched", "launched_back", "observed"}. With `muted` its launches do nothing; with
         `late` the caller's stream writes the inputs only while the call is made; with `watched` torch's operators
         are noticed, in the backward pass too."""
         bound = self._bind(inputs)
@@ -129,13 +129,13 @@ class Caller:
         self._written = self._written_over(result, bound, inputs, call)
         if call["grads"]:
             self._witness.begin()
-        with watch or contextlib.nullcontext():
+        with watch or contextlib.nullcontext(), Launches() as back:
             answer["gradients"] = self._gradients(differentiable, bound, inputs, call)
         self._synchronize()
         if call["grads"] and not muted:
             observed += self._witness.look()
         observed += watch.found if watch else []
-        return {**answer, "launched": launches.names, "observed": observed}
+        return {**answer, "launched": launches.names, "launched_back": back.names, "observed": observed}
 
     def observe(self, inputs, what):
         """`rest`, then `memory`: what one call takes; `bounds`: whether it writes outside of what it allocates."""

@@ -50,7 +50,8 @@ impl PolicyRules {
         let elsewhere = target.entry.module.as_deref().is_some_and(|entry| Some(entry) != module);
         let entries = match &target.entry.function {
             _ if elsewhere => Vec::new(),
-            Some(function) => vec![function.clone()],
+            // Of `Class.method` the class is what the file defines.
+            Some(function) => function.split('.').next().map(str::to_owned).into_iter().collect(),
             None => contract.entries.clone(),
         };
         let root = module.and_then(|module| module.split('.').next());
@@ -91,6 +92,11 @@ impl PolicyGate {
         let names = Names::of_baseline(reached.as_ref().unwrap_or(&baseline));
         let usual = findings(&names, &rules).into_iter().map(|it| it.key).collect();
         Ok(Self { reached, usual, baseline, rules })
+    }
+
+    /// The baseline's source.
+    pub(super) fn baseline(&self) -> &Source {
+        &self.baseline
     }
 
     /// Checks the source text `candidate` against the policy.

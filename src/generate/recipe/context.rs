@@ -1,5 +1,7 @@
 //! What is known about a target besides its text.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::kernel::{Case, Contract};
@@ -43,12 +45,14 @@ pub struct Context {
     pub editable: Option<Vec<String>>,
     /// Name of the callable that the contract calls, where it is known.
     pub entry: Option<String>,
+    /// Names of the kernels that the cases launch, once that was seen; empty before.
+    pub launched: BTreeSet<String>,
 }
 
 impl Context {
     /// Nothing is known but the device.
     pub fn new(device: DeviceKind) -> Self {
-        Self { device, cases: Vec::new(), editable: None, entry: None }
+        Self { device, cases: Vec::new(), editable: None, entry: None, launched: BTreeSet::new() }
     }
 
     /// The cases of `contract`, without their arguments.

@@ -10,6 +10,7 @@ mod addresses;
 mod context;
 mod error;
 mod flow;
+mod idle;
 mod language;
 mod listing;
 mod tiling;
@@ -18,6 +19,7 @@ pub mod verbs;
 
 pub use context::{Argument, CaseFacts, Context, DeviceKind, element_bytes};
 pub use error::RecipeError;
+pub use idle::Idle;
 pub use language::{Recipe, Step, Word};
 pub use listing::{PlaceListing, VerbListing, listing, render_examples, render_listing};
 pub use verb::{Place, Verb, applicable_places, apply_step};

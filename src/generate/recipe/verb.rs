@@ -90,21 +90,6 @@ fn may_edit(source: &Source, span: &Range<usize>, context: &Context) -> bool {
     let Some(editable) = &context.editable else { return true };
     children(source.root()).any(|node| {
         let inside = node.start_byte() <= span.start && span.end <= node.end_byte();
-        inside && symbols(source, node).iter().any(|name| editable.iter().any(|e| e == name))
+        inside && source.symbols_of(node).iter().any(|name| editable.iter().any(|e| e == name))
     })
-}
-
-/// The names that a top-level statement defines.
-fn symbols<'s>(source: &'s Source, node: tree_sitter::Node<'s>) -> Vec<&'s str> {
-    let definition = match node.kind() {
-        "decorated_definition" => node.child_by_field_name("definition"),
-        "expression_statement" => node.named_child(0),
-        _ => Some(node),
-    };
-    let Some(definition) = definition else { return Vec::new() };
-    let name = definition
-        .child_by_field_name("name")
-        .or_else(|| definition.child_by_field_name("left"))
-        .map(|name| source.slice(name));
-    name.map(|name| name.split(',').map(str::trim).collect()).unwrap_or_default()
 }

@@ -90,6 +90,27 @@ impl Source {
         self.functions().into_iter().find(|function| function.name() == name)
     }
 
+    /// The names that a top-level statement defines.
+    pub fn symbols_of<'s>(&'s self, statement: Node<'s>) -> Vec<&'s str> {
+        let definition = match statement.kind() {
+            "decorated_definition" => statement.child_by_field_name("definition"),
+            "expression_statement" => statement.named_child(0),
+            _ => Some(statement),
+        };
+        let Some(definition) = definition else { return Vec::new() };
+        let name = definition
+            .child_by_field_name("name")
+            .or_else(|| definition.child_by_field_name("left"))
+            .map(|name| self.slice(name));
+        name.map(|name| name.split(',').map(str::trim).collect()).unwrap_or_default()
+    }
+
+    /// All names that are defined at the top and not imported, in source order.
+    pub fn symbols(&self) -> Vec<&str> {
+        let own = children(self.root()).filter(|statement| !statement.kind().contains("import"));
+        own.flat_map(|statement| self.symbols_of(statement)).collect()
+    }
+
     /// The source after `edits`.
     pub fn edited(&self, edits: &[Edit]) -> Result<String, EditConflict> {
         apply_edits(&self.text, edits)
