@@ -9,7 +9,7 @@ use super::{
     error::EngineError,
     project::{FILE_NAME, KernelEntry, Project},
 };
-use crate::kernel::{Entry, Package, Target};
+use crate::kernel::{Entry, Package, Target, syntax::Source};
 
 /// Largest source that is read; kernels are hand-written.
 const MAX_SOURCE_BYTES: u64 = 1 << 20;
@@ -30,8 +30,11 @@ impl Selection {
             Self::Files { source, contract } => standalone(source, contract),
             Self::Configured { file, kernel } => {
                 let project = Project::read(file)?;
-                let root = file.parent().unwrap_or(Path::new("."));
-                in_tree(&absolute(root)?, project.kernel(kernel.as_deref())?)
+                let root = file.parent().filter(|it| !it.as_os_str().is_empty());
+                in_tree(
+                    &absolute(root.unwrap_or(Path::new(".")))?,
+                    project.kernel(kernel.as_deref())?,
+                )
             }
         }
     }
@@ -89,10 +92,14 @@ fn in_tree(root: &Path, kernel: &KernelEntry) -> Result<Target, EngineError> {
         .filter(|(module, function)| !module.is_empty() && !function.is_empty())
         .ok_or_else(|| usage("entry must read \"package.module:function\"".into()))?;
     let (import_root, own_module) = module_of(&source, root);
+    let text = read_source(&source)?;
+    if let Some(editable) = &kernel.edit {
+        known_symbols(&text, editable).map_err(usage)?;
+    }
     let tests = kernel.tests.as_ref().map(|command| command.words()).transpose()?;
     Ok(Target {
         name: kernel.name.clone(),
-        text: read_source(&source)?.into(),
+        text: text.into(),
         entry: Entry { module: Some(module.into()), function: Some(function.into()) },
         contract,
         editable: kernel.edit.clone(),
@@ -102,6 +109,20 @@ fn in_tree(root: &Path, kernel: &KernelEntry) -> Result<Target, EngineError> {
         archs: kernel.archs.clone(),
         source,
     })
+}
+
+/// Whether a source defines what may be edited; the error lists what it does define.
+fn known_symbols(text: &str, editable: &[String]) -> Result<(), String> {
+    // What is no Python is told with its line later.
+    let Ok(source) = Source::parse(text) else { return Ok(()) };
+    let symbols = source.symbols();
+    match editable.iter().find(|name| !symbols.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => Err(format!(
+            "edit names {unknown}, which the source does not define at its top; it defines {}",
+            symbols.join(", ")
+        )),
+    }
 }
 
 /// The folder from which a source file is imported, and its dotted name there: packages are

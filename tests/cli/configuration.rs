@@ -25,6 +25,7 @@ fn mistakes_in_the_configuration_file_are_shown_where_they_are() {
         ("no kernel", "[search]\nbudget = \"1m\"\n".to_owned()),
         ("two kernels", format!("{KERNEL}{}", KERNEL.replace("softmax", "other"))),
         ("bad budget", format!("{KERNEL}[search]\nbudget = \"ten\"\n")),
+        ("unknown symbol", format!("{KERNEL}edit = [\"_softmax\", \"softmax\"]\n")),
         ("unbalanced quote", format!("{KERNEL}tests = \"python -c '\"\n")),
     ];
     let mut said = String::new();
@@ -39,6 +40,9 @@ fn mistakes_in_the_configuration_file_are_shown_where_they_are() {
 
     let desk = Desk::tiny();
     desk.write("kernelbrain.toml", KERNEL);
+    // Named without a folder.
+    let named = ["optimize", "--config", "kernelbrain.toml", "--kernel", "rms_norm"];
+    desk.run(desk.kernelbrain(&named)).exits_with(2).says("there are: softmax");
     let ran = desk.run(desk.kernelbrain(&["optimize", "--kernel", "rms_norm"]));
     ran.exits_with(2).says("lists no kernel \"rms_norm\"; there are: softmax");
     let nothing = Desk::tiny();

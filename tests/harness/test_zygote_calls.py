@@ -323,6 +323,20 @@ class ModelNew(torch.nn.Module):
         )
 
 
+class Interpreted(Calling):
+    def test_what_the_interpreter_does_not_know_is_put_down_to_it(self):
+        """Compiled, a number in the arguments has a dtype and `to`; interpreted, it is one of Python's."""
+        scaled = KERNEL.replace("n, BLOCK", "n, scale, BLOCK").replace("total,", "total * scale.to(tl.float32),")
+        refused = self.refusal(scaled + """
+def kernel_function(x, y):
+    out = torch.empty_like(x)
+    add_kernel[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel(), 0.5, BLOCK=64)
+    return out
+""")
+        self.assertIn("has no attribute 'to'", str(refused))
+        self.assertIn("Triton's interpreter stands in for a GPU here", str(refused))
+
+
 class Gradients(Calling):
     SQUARE = KERNEL + """
 class Double(torch.autograd.Function):
@@ -371,6 +385,18 @@ def kernel_function(x, y):
         child = self.candidate(self.SQUARE.replace("2 * upstream", "None"))
         ran = self.case_with_gradients().run(child, grads=[0, 1])
         self.assertEqual([gradient is None for gradient in ran["gradients"]], [False, True])
+
+    def test_the_entry_may_be_a_method(self):
+        child, case = self.candidate(self.SQUARE, entries=["Double.apply"]), self.case_with_gradients()
+        ran = case.run(child, grads=[0, 1])
+        torch.testing.assert_close(case.read({**case.gradients[1], "grad": False}), 2 * self.upstream)
+        self.assertEqual((ran["launched"], ran["launched_back"]), (["add_kernel"], []))
+
+    def test_a_class_of_gradients_is_told_from_a_model(self):
+        child = self.candidate(self.SQUARE, entries=["Double"])
+        with self.assertRaises(Refused) as caught:
+            self.case_with_gradients().run(child, grads=[0, 1])
+        self.assertIn("called by its method: Double.apply", str(caught.exception))
 
     def test_an_output_without_a_graph_has_none(self):
         ran = self.case_with_gradients().run(self.candidate(ADD), grads=[0, 1])

@@ -31,6 +31,9 @@ class Binder:
         arguments = [decode_argument(argument, tensor_of) for argument in inputs["arguments"]]
         weights = {name: decode_argument(argument, tensor_of) for name, argument in inputs["parameters"].items()}
         entry = self._candidate.entry
+        if isinstance(entry, type) and issubclass(entry, torch.autograd.Function):
+            name = self._candidate.name
+            raise Failure("entry", f"{name} is a function with gradients, which is called by its method: {name}.apply")
         if isinstance(entry, type):
             model = self._model(inputs, tensor_of, device)
             _copy_weights(model, weights)

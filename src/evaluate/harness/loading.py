@@ -68,7 +68,9 @@ def load(request):
     except BaseException as error:  # SystemExit too: it must not end the conversation
         raise Failure("import", describe(error), line=line_of(error, path)) from None
     for wanted in request["entries"]:
-        entry = getattr(holder, wanted, None)
+        entry = holder
+        for part in wanted.split("."):
+            entry = getattr(entry, part, None)
         if callable(entry):
             return Candidate(module, entry, wanted, path)
     wanted = " or ".join(request["entries"])
