@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{
     engine::{
-        BenchRequest, ComparisonsRequest, EngineError, PlaneOptions, Selection, bench, compare,
-        exit,
+        BenchRequest, BenchUnder, ComparisonsRequest, EngineError, PlaneOptions, Selection, bench,
+        compare, exit,
+        project::{FILE_NAME, Project},
     },
     report::bench::render,
     search::Ladder,
@@ -22,14 +23,20 @@ const REJECTED: u8 = 1;
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// The kernels' source files
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "kernel", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The contract
-    #[arg(long, value_name = "FILE")]
-    test: PathBuf,
+    #[arg(long, required_unless_present = "kernel", value_name = "FILE")]
+    test: Option<PathBuf>,
     /// A baseline to compare with, interleaved
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
+    /// A kernel of kernelbrain.toml: judged as it stands, or the files in its place against it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["test", "against", "comparisons"])]
+    kernel: Option<String>,
+    /// Configuration file [default: kernelbrain.toml here or above]
+    #[arg(long, value_name = "FILE", requires = "kernel")]
+    config: Option<PathBuf>,
     /// Only compare one file with the baseline, that often on every case, to see how far it can be
     /// trusted
     #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u32).range(1..))]
@@ -65,13 +72,15 @@ pub(super) fn run(options: Options) -> CommandResult {
         candidate_timeout: options.candidate_timeout,
         reference_timeout: Duration::from_secs(300),
     };
-    if let (Some(count), Some(against)) = (options.comparisons, &options.against) {
+    if let (Some(count), Some(against), Some(contract)) =
+        (options.comparisons, &options.against, &options.test)
+    {
         let [source] = <[PathBuf; 1]>::try_from(options.files).map_err(|files| {
             let reason = format!("--comparisons is for one file, not {}", files.len());
             EngineError::Usage(reason)
         })?;
         let request = ComparisonsRequest {
-            target: Selection::Files { source, contract: options.test }.resolve()?,
+            target: Selection::Files { source, contract: contract.clone() }.resolve()?,
             against: against.clone(),
             plane,
             seed: options.seed,
@@ -81,9 +90,8 @@ pub(super) fn run(options: Options) -> CommandResult {
         return comparisons::show(&block_on(compare(request))?, options.json);
     }
     let request = BenchRequest {
+        under: under(&options)?,
         files: options.files,
-        contract: options.test,
-        against: options.against,
         plane,
         ladder: Ladder::default(),
         seed: options.seed,
@@ -99,4 +107,17 @@ pub(super) fn run(options: Options) -> CommandResult {
         show(&render(&report, terminal_style()));
     }
     Ok(if report.all_accepted() { exit::FINISHED } else { REJECTED })
+}
+
+fn under(options: &Options) -> Result<BenchUnder, EngineError> {
+    if let Some(contract) = &options.test {
+        let against = options.against.clone();
+        return Ok(BenchUnder::Contract { contract: contract.clone(), against });
+    }
+    let found = || Project::find(&std::env::current_dir().ok()?);
+    let file = options.config.clone().or_else(found).ok_or_else(|| {
+        EngineError::Usage(format!("no {FILE_NAME} here or above: name one with --config"))
+    })?;
+    let selection = Selection::Configured { file, kernel: options.kernel.clone() };
+    Ok(BenchUnder::Kernel(Box::new(selection.resolve()?)))
 }

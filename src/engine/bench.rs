@@ -19,11 +19,9 @@ use crate::{
 /// What is to be judged.
 #[derive(Clone, Debug)]
 pub struct BenchRequest {
-    /// The files, at least one.
+    /// The files; at least one, unless a repository's kernel is to be judged as it stands.
     pub files: Vec<PathBuf>,
-    pub contract: PathBuf,
-    /// A baseline to compare with, whose habits are no fault of the others.
-    pub against: Option<PathBuf>,
+    pub under: BenchUnder,
     pub plane: PlaneOptions,
     pub ladder: Ladder,
     pub seed: u64,
@@ -31,6 +29,15 @@ pub struct BenchRequest {
     pub allow_regression: bool,
     /// Whether to go on after the gates that need no clock.
     pub timing: bool,
+}
+
+/// What files are judged under.
+#[derive(Clone, Debug)]
+pub enum BenchUnder {
+    /// A contract, and perhaps a baseline to compare with, whose habits are no fault of the others.
+    Contract { contract: PathBuf, against: Option<PathBuf> },
+    /// A kernel of a repository: files take the place of its source, with which they are compared.
+    Kernel(Box<Target>),
 }
 
 /// A file with its text.
@@ -42,11 +49,23 @@ struct Given {
 /// Judges every file at full fidelity. A rejection is a result; an error is a fault of the
 /// command line, the contract, the baseline or the machine.
 pub async fn bench(request: BenchRequest) -> Result<BenchReport, EngineError> {
-    let given: Vec<Given> =
+    let mut given: Vec<Given> =
         request.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
-    let baseline = request.against.as_deref().map(read_source).transpose()?;
-    let mut target = target(&request)?;
-    target.text = baseline.as_deref().unwrap_or_default().into();
+    let (target, baseline) = match &request.under {
+        BenchUnder::Contract { contract, against } => {
+            let baseline = against.as_deref().map(read_source).transpose()?;
+            let first = request.files.first();
+            let first = first.ok_or_else(|| EngineError::Usage("no file to judge".into()))?;
+            let text = baseline.as_deref().unwrap_or_default().into();
+            (Target { text, ..unread(first, contract)? }, baseline)
+        }
+        BenchUnder::Kernel(target) => ((**target).clone(), Some(target.text.to_string())),
+    };
+    let as_it_stands = given.is_empty();
+    if as_it_stands {
+        let (name, text) = (target.source.display().to_string(), target.text.to_string());
+        given.push(Given { name, text });
+    }
     let mut report = BenchReport {
         schema: SCHEMA,
         device: request.plane.device.to_string(),
@@ -80,7 +99,8 @@ pub async fn bench(request: BenchRequest) -> Result<BenchReport, EngineError> {
     if request.timing {
         illuminate(&plane, &request.plane, None, true, &mut note).await;
     }
-    let result = judge_all(&plane, &request, baseline, &given, refused).await;
+    let compared = baseline.is_some() && !as_it_stands;
+    let result = judge_all(&plane, &request, (baseline, compared), &given, refused).await;
     report.notes.extend(plane.take_warnings());
     report.notes.extend(plane.conditions());
     plane.close().await;
@@ -92,13 +112,6 @@ fn read(file: &Path) -> Result<Given, EngineError> {
     Ok(Given { name: file.display().to_string(), text: read_text(file)? })
 }
 
-/// What the plane is for: the contract. The text of its source is the baseline's, or none.
-fn target(request: &BenchRequest) -> Result<Target, EngineError> {
-    let first =
-        request.files.first().ok_or_else(|| EngineError::Usage("no file to judge".into()))?;
-    unread(first, &request.contract)
-}
-
 impl Given {
     fn rejected(&self, rejection: Rejection) -> BenchResult {
         BenchResult::accepted(&self.name, Vec::new()).rejected(rejection, &self.text)
@@ -108,7 +121,7 @@ impl Given {
 async fn judge_all(
     plane: &Plane,
     request: &BenchRequest,
-    baseline: Option<String>,
+    (baseline, compared): (Option<String>, bool),
     given: &[Given],
     refused: Vec<Option<Rejection>>,
 ) -> Result<Vec<BenchResult>, EngineError> {
@@ -123,10 +136,10 @@ async fn judge_all(
         thorough: false,
     };
     plane.lay_out(request.seed).await?;
-    let against = baseline.is_some();
+    let known = baseline.is_some();
     let baseline = Candidate::baseline(baseline.unwrap_or_default());
-    let bench = Bench { plane, request, rule, baseline, against };
-    if against {
+    let bench = Bench { plane, request, rule, baseline, known, compared };
+    if compared {
         bench.measure_baseline().await?;
     }
     let mut results = Vec::new();
@@ -144,7 +157,10 @@ struct Bench<'a> {
     request: &'a BenchRequest,
     rule: FidelityRule,
     baseline: Candidate,
-    against: bool,
+    /// Whether there is a baseline: what it does is nobody's fault.
+    known: bool,
+    /// Whether it is raced against.
+    compared: bool,
 }
 
 impl Bench<'_> {
@@ -166,7 +182,7 @@ impl Bench<'_> {
         let mut result = BenchResult::accepted(&given.name, Vec::new());
 
         let seeds = self.fresh_seeds();
-        let baseline = self.against.then_some(&self.baseline);
+        let baseline = self.known.then_some(&self.baseline);
         let proof = self.plane.prove(&candidate, baseline, &seeds, &self.rule.proof()).await?;
         result.notes = proof.notes;
         result.cases = self.named_cases(&proof.errors);
@@ -176,7 +192,7 @@ impl Bench<'_> {
         if !self.request.timing {
             return Ok(result);
         }
-        if self.against && candidate.id == self.baseline.id {
+        if self.compared && candidate.id == self.baseline.id {
             let same =
                 Rejection::new(Gate::Performance, "is the very source that it is compared with");
             return Ok(result.rejected(same, &given.text));
@@ -185,7 +201,7 @@ impl Bench<'_> {
         let top = self.rule.ladder.top();
         let mut fidelity = self.rule.of_rung(top);
         if let Some(rounds) = &mut fidelity.rounds {
-            rounds.paired &= self.against;
+            rounds.paired &= self.compared;
         }
         let evaluation = self.plane.evaluate(&candidate, top, &fidelity).await?;
         add_evaluation(&mut result.cases, &evaluation);
@@ -213,7 +229,7 @@ impl Bench<'_> {
         let mut plan = self.rule.verification(self.request.allow_regression);
         plan.seeds = self.fresh_seeds();
         plan.proof = None; // it has just been given
-        if self.against {
+        if self.compared {
             let verification = self.plane.verify(candidate, &self.baseline, &plan).await?;
             add_verification(result, &verification);
             return Ok(match verification.verdict {

@@ -33,7 +33,7 @@ mod tenancy;
 
 pub use crate::evaluate::sandbox::readable_folder;
 pub use audit::{Audited, audit_contract};
-pub use bench::{BenchRequest, bench};
+pub use bench::{BenchRequest, BenchUnder, bench};
 pub use ceilings::{CalibrateRequest, Calibrated, calibrate};
 pub use comparisons::{Compared, ComparisonsRequest, compare};
 pub use error::{EngineError, exit};

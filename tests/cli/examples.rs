@@ -125,6 +125,28 @@ fn in_tree_with_the_repositorys_own_tests_as_the_last_gate() {
 }
 
 #[test]
+fn in_tree_kernels_are_judged_as_they_stand_and_files_in_their_place() {
+    let desk = Desk::tiny();
+    let checkout = desk.path("checkout");
+    copy(&examples().join("in_tree"), &checkout);
+    let before = listing(&checkout);
+    let bench = |more: &[&str]| {
+        let words = [&["bench", "--kernel", "rms_norm", "--device", "cpu"], more].concat();
+        let mut command = desk.kernelbrain(&words);
+        command.current_dir(&checkout);
+        desk.run(command)
+    };
+    bench(&[]).exits_with(0).says("tinynorm/kernels/rms_norm.py accepted");
+
+    let kernel = fs::read_to_string(checkout.join("tinynorm/kernels/rms_norm.py")).unwrap();
+    desk.write("narrow.py", kernel.replace("BLOCK=block_size(cols)", "BLOCK=64"));
+    desk.write("wrong.py", kernel.replace("tl.sum(", "tl.max("));
+    let ran = bench(&["../narrow.py", "../wrong.py", "--no-timing"]);
+    ran.exits_with(1).says("✗ ../wrong.py rejected by the correctness gate").says("1 of 2 files");
+    assert_eq!(listing(&checkout), before, "the checkout was written");
+}
+
+#[test]
 fn in_tree_a_winner_that_the_repositorys_tests_reject_is_none() {
     let desk = Desk::tiny();
     let checkout = desk.path("checkout");
