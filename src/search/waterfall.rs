@@ -169,7 +169,13 @@ fn nothing_better(state: &State) -> String {
     if left == 0 || state.stopped().is_some() {
         return measured;
     }
-    format!("{measured}; the budget ended with {left} candidates not evaluated")
+    if state.exhausted().is_some() {
+        return format!("{measured}; the budget ended with {left} candidates not evaluated");
+    }
+    format!(
+        "{measured}; {left} candidates were not evaluated, since what was left of the budget is what the \
+         upper rungs and a verification were expected to take"
+    )
 }
 
 /// Nothing was accepted: nothing came, nothing was tried, or everything failed.
