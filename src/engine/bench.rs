@@ -40,6 +40,10 @@ pub enum BenchUnder {
     Kernel(Box<Target>),
 }
 
+/// What whoever owns a refused file should know.
+const STRANGER: &str = "a file is judged as a stranger's: what a repository's own does by habit is allowed with \
+                        --against that file, or as a kernel of kernelbrain.toml (--kernel)";
+
 /// A file with its text.
 struct Given {
     name: String,
@@ -86,7 +90,7 @@ pub async fn bench(request: BenchRequest) -> Result<BenchReport, EngineError> {
     };
     if refused.iter().all(Option::is_some) {
         let refused = refused.into_iter().flatten();
-        report.results = given.iter().zip(refused).map(|(it, why)| it.rejected(why)).collect();
+        report.results = given.iter().zip(refused).map(|(it, why)| it.refused(why)).collect();
         return Ok(report);
     }
     let plane = request.plane.start(target).await?;
@@ -113,8 +117,11 @@ fn read(file: &Path) -> Result<Given, EngineError> {
 }
 
 impl Given {
-    fn rejected(&self, rejection: Rejection) -> BenchResult {
-        BenchResult::accepted(&self.name, Vec::new()).rejected(rejection, &self.text)
+    /// By the policy gate, with nothing beside it whose habits it might have.
+    fn refused(&self, rejection: Rejection) -> BenchResult {
+        let mut result = BenchResult::accepted(&self.name, Vec::new());
+        result.notes.push(STRANGER.to_owned());
+        result.rejected(rejection, &self.text)
     }
 }
 
@@ -145,7 +152,7 @@ async fn judge_all(
     let mut results = Vec::new();
     for (it, refused) in given.iter().zip(refused) {
         results.push(match refused {
-            Some(rejection) => it.rejected(rejection),
+            Some(rejection) => it.refused(rejection),
             None => bench.judge(it).await?,
         });
     }

@@ -33,6 +33,7 @@ fn several_files_get_a_verdict_each_and_one_rejection_decides_the_end() {
     let ran = bench(&desk, &words);
     ran.exits_with(1).says("✓ kernel.py accepted").says("✗ library.py rejected by the policy gate");
     ran.says("return torch.softmax(x, dim=-1)").says("1 of 2 files accepted");
+    ran.says("what a repository's own does by habit is allowed with --against that file");
 
     let ran = bench(&desk, &[&words[..], &["--json"]].concat());
     ran.exits_with(1);

@@ -152,15 +152,23 @@ class BurstCaller(Caller):
             if not flowing:
                 continue
             wanted, upstream = self._differentiated(ready.bound[at], ready.sets[at], call)
-            stopwatch.wait(timing.wait_for(_UNKNOWN_HOST_US if self._backward_host_us is None else self._backward_host_us))
+            if number in kept and not self._has_room_for(wanted):
+                continue  # its only pass is left to whoever asks for its answer
+            known_us = self._backward_host_us
+            stopwatch.wait(timing.wait_for(_UNKNOWN_HOST_US if known_us is None else known_us))
             lap = stopwatch.lap(lambda: gradients_of(flowing, wanted, upstream))
+            self._backward_host_us = lap.host_us
             if number in kept:
                 kept[number].gradients = self._copied(lap.result, ready.bound[at])
             # The first may have to compile.
-            if self._backward_host_us is not None or not self._alive:
+            if known_us is not None or not self._alive:
                 spent.append(lap.device_us)
-            self._backward_host_us = lap.host_us
         return {"device_us": spent or None}
+
+    def _has_room_for(self, tensors):
+        """Whether copies of their size take little of the memory that is left."""
+        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        return self._device == "cpu" or size < _memory_info(self._device)[0] // 8
 
     def _flowing(self, result, bound, call):
         """The outputs that gradients flow from, None for those without; empty where there are none."""
