@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    begin::{begin, changed_limits, find_earlier, left_in_folder, plan_of, resume},
+    begin::{begin, find_earlier, left_in_folder, plan_of, resume},
     ceilings::illuminate,
     error::EngineError,
     experience::{self, Circumstances},
@@ -17,6 +17,7 @@ use super::{
     model::{Answerer, ModelChoice, Priced},
     plane_evaluator::{FaultSlot, PlaneEvaluator},
     profiles::Profiles,
+    raise::{Raise, changed_limits},
     recipes_generator::RecipesGenerator,
     reporting,
     review::{ReviewFacts, Reviewer},
@@ -68,16 +69,6 @@ pub struct OptimizeRequest {
     pub raise: Raise,
     /// The command line that repeats the run.
     pub command: String,
-}
-
-/// Other limits for a run that goes on: each that is given takes the place of the run's own, counted
-/// from the run's beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Raise {
-    pub limits: Limits,
-    pub max_candidates: Option<usize>,
-    /// Of a run that asks a language model.
-    pub rewrites: Option<u32>,
 }
 
 /// Looks on while a run goes.

@@ -80,7 +80,7 @@ def _spare(spare_ptr, dy_ptr, n, SPARE: tl.constexpr):
     tl.store(spare_ptr + at, tl.load(dy_ptr + at, mask=at < n), mask=at < n)
 
 
-def give_back(dy):
+def backward(dy):
     spare = torch.empty_like(dy)
     SPARE = 128
     _spare[(triton.cdiv(dy.numel(), SPARE),)](spare, dy, dy.numel(), SPARE=SPARE, num_warps=4)
