@@ -7,7 +7,7 @@ use std::{
 
 use super::{plane::Plane, protocol::Ran};
 
-/// Names of kernels, on the way back too, and the cases that were seen to launch none of the source's.
+/// Names of the kernels that calls of the baseline launched, on the way back too.
 #[derive(Debug, Default)]
 pub(super) struct Launched(Mutex<BTreeSet<String>>);
 
