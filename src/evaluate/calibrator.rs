@@ -90,21 +90,21 @@ impl Calibrator {
         let answer: Result<Measured, WireError> =
             Connection::new(spawned.socket).request("calibrate", body, limit).await;
         spawned.process.kill().await.ok();
-        let measured = answer.map_err(|error| match error {
-            WireError::Refused(remote) if remote.kind == "out_of_memory" => {
-                EvaluateError::OutOfMemory { reason: remote.message }
+        match answer {
+            Ok(measured) => Ok(measured.ceilings(method)),
+            Err(WireError::Refused(remote)) if remote.kind == "out_of_memory" => {
+                Err(EvaluateError::OutOfMemory { reason: remote.message })
             }
-            WireError::Refused(remote) if remote.kind == "device" => {
-                EvaluateError::Device { reason: remote.message }
+            Err(WireError::Refused(remote)) if remote.kind == "device" => {
+                Err(EvaluateError::Device { reason: remote.message })
             }
-            other => EvaluateError::Process {
+            Err(other) => Err(EvaluateError::Process {
                 what: "the calibration".into(),
                 error: Box::new(other),
-                log: spawned.log.last_lines(6),
+                log: spawned.log.final_lines(6).await,
                 lost: None,
-            },
-        })?;
-        Ok(measured.ceilings(method))
+            }),
+        }
     }
 }
 

@@ -352,8 +352,10 @@ impl Plane {
         std::fs::create_dir_all(&scratch)
             .map_err(|source| EvaluateError::Scratch { path: scratch.clone(), source })?;
         let zygote = self.zygote.read().await;
-        let forked = zygote.fork(&scratch).await;
-        forked.map_err(|error| zygote_fault(&zygote, "forking", error))
+        match zygote.fork(&scratch).await {
+            Ok(child) => Ok(child),
+            Err(error) => Err(zygote_fault(&zygote, "forking", error).await),
+        }
     }
 
     /// Kills a child, waits until it is gone and removes its scratch folder.

@@ -72,11 +72,10 @@ impl Referee {
         };
         let body =
             json!({"test": contract, "device": device, "shared": shared, "sys_path": sys_path});
-        let opened: Opened = referee
-            .connection
-            .request("open", body, OPEN_LIMIT)
-            .await
-            .map_err(|error| referee.fault("opening the contract", error))?;
+        let opened: Opened = match referee.connection.request("open", body, OPEN_LIMIT).await {
+            Ok(opened) => opened,
+            Err(error) => return Err(referee.fault("opening the contract", error).await),
+        };
         if opened.contract.cases.is_empty() {
             return Err(EvaluateError::Contract {
                 reason: "the contract has no cases: list at least one in CASES".into(),
@@ -225,10 +224,13 @@ impl Referee {
         what: &str,
     ) -> Result<T, EvaluateError> {
         let answer = self.connection.request(op, body, self.limit).await;
-        answer.map_err(|error| self.fault(what, error))
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.fault(what, error).await),
+        }
     }
 
-    fn fault(&self, what: &str, error: WireError) -> EvaluateError {
+    async fn fault(&self, what: &str, error: WireError) -> EvaluateError {
         match error {
             WireError::Refused(remote) if remote.kind == "contract" => EvaluateError::Contract {
                 reason: remote.message,
@@ -251,11 +253,15 @@ impl Referee {
             },
             other => {
                 let lost = Lost { part: Part::Referee, generation: self.generation };
+                let log = match other {
+                    WireError::Refused(_) => self.log.last_lines(6),
+                    _ => self.log.final_lines(6).await,
+                };
                 EvaluateError::Process {
                     what: format!("the referee, {what}"),
                     lost: is_lost(&other).then_some(lost),
                     error: Box::new(other),
-                    log: self.log.last_lines(6),
+                    log,
                 }
             }
         }

@@ -59,8 +59,10 @@ impl<'a> Starter<'a> {
             .child_confinement(&shared)
             .map_err(|error| EvaluateError::Sandbox { missing: vec![error.to_string()] })?;
         let hello = zygote.hello(self.config.device, &confinement, ZYGOTE_START_LIMIT).await;
-        let hello = hello.map_err(|error| zygote_fault(&zygote, "starting", error))?;
-        Ok((zygote, hello))
+        match hello {
+            Ok(hello) => Ok((zygote, hello)),
+            Err(error) => Err(zygote_fault(&zygote, "starting", error).await),
+        }
     }
 
     fn referee(self, scratch: &Path, shared: &Path) -> Result<Spawned, EvaluateError> {
@@ -179,16 +181,20 @@ impl<'a> Starter<'a> {
     }
 }
 
-pub(super) fn zygote_fault(zygote: &Zygote, doing: &str, error: WireError) -> EvaluateError {
+pub(super) async fn zygote_fault(zygote: &Zygote, doing: &str, error: WireError) -> EvaluateError {
     if let WireError::Refused(remote) = &error
         && remote.kind == "sandbox"
     {
         return EvaluateError::Sandbox { missing: vec![remote.message.clone()] };
     }
+    let log = match error {
+        WireError::Refused(_) => zygote.log().last_lines(6),
+        _ => zygote.log().final_lines(6).await,
+    };
     EvaluateError::Process {
         what: format!("the zygote, {doing}"),
         error: Box::new(error),
-        log: zygote.log().last_lines(6),
+        log,
         lost: Some(Lost { part: Part::Zygote, generation: zygote.generation }),
     }
 }

@@ -96,7 +96,7 @@ impl Session {
             }
             Some(Ok(Err(error))) => Failure::Start(error),
             Some(Err(_)) => Failure::Slow(limits.start, log.last_lines(3)),
-            None => Failure::Ended(log.last_lines(3)),
+            None => Failure::Ended(log.final_lines(3).await),
         };
         kill_profiler(pid, &mut process).await;
         Err(failure)
@@ -128,13 +128,16 @@ impl Session {
         doing: &'static str,
     ) -> Result<(), Failure> {
         let answer: Result<Value, WireError> = self.connection.request(op, body, limit).await;
-        answer.map(drop).map_err(|error| {
-            let log = match error {
-                WireError::Refused(_) => String::new(),
-                _ => self.log.last_lines(3),
-            };
-            Failure::Candidate { doing, error, log }
-        })
+        let error = match answer {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        let log = match error {
+            WireError::Refused(_) => String::new(),
+            WireError::TimedOut(_) => self.log.last_lines(3),
+            _ => self.log.final_lines(3).await,
+        };
+        Err(Failure::Candidate { doing, error, log })
     }
 
     /// Waits until the profiler has written everything.

@@ -46,9 +46,9 @@ impl Referee {
         match answer {
             Ok(inputs) => Ok(Ok(inputs)),
             Err(WireError::Refused(remote)) if remote.kind != "internal" => Ok(Err(remote.message)),
-            Err(error) => {
-                Err(self.fault(&format!("making further inputs of case {}", question.name), error))
-            }
+            Err(error) => Err(self
+                .fault(&format!("making further inputs of case {}", question.name), error)
+                .await),
         }
     }
 
