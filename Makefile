@@ -70,7 +70,8 @@ app-demo: setup build
 test: setup test-harness test-rust
 
 test-harness:
-	cd tests/harness && ls test_*.py | sed 's/\.py$$//' | xargs -P $(JOBS) -n 2 "$(PYTHON)" -B -m unittest -q
+	cd tests/harness && ls test_*.py | sed 's/\.py$$//' | \
+	  PYTHONDONTWRITEBYTECODE=1 xargs -P $(JOBS) -n 2 "$(PYTHON)" -B -m unittest -q
 
 test-rust: test-postgres
 	KERNELBRAIN_PYTHON="$(PYTHON)" KERNELBRAIN_TEST_PACKAGES="$(PG_PACKAGES)" cargo test --quiet
@@ -90,7 +91,7 @@ test-postgres: setup
 
 test-contract:
 	@test -f "$(CONTRACT)/start.sh" || { echo "no $(CONTRACT)/start.sh: CONTRACT=folder names it"; exit 2; }
-	cargo test --quiet --test github_contract --no-run
+	cargo test --quiet --test github_transport --no-run
 	tests/contract.sh "$(CONTRACT)"
 	@test -d "$(CONTRACT)/payloads" || { echo "no $(CONTRACT)/payloads: recorded deliveries, one a file"; exit 2; }
 	WEBHOOK_PAYLOADS="$(abspath $(CONTRACT)/payloads)" cargo test --quiet --test webhook
@@ -114,6 +115,6 @@ test-gpu: setup
 
 # The binary that tests use: `cargo build` would compile most dependencies anew, with other features.
 corpus: setup
-	cargo test --quiet --no-run --test docs
+	cargo test --quiet --no-run --test house
 	@test -n "$(CORPUS)" || { echo "which corpus? make corpus CORPUS=folder"; exit 2; }
 	KERNELBRAIN_PYTHON="$(PYTHON)" "$(PYTHON)" tests/corpus.py "$(CORPUS)" --binary $(BINARY) --device $(DEVICE) --jobs $(JOBS)

@@ -15,7 +15,7 @@ port=${url##*:}
 test -n "$url"
 trap 'bash "$start" --stop --dir "$work" --port "$port"' EXIT
 
-output=$(GITHUB_CONTRACT_URL=$url cargo test --quiet --test github_contract -- --nocapture 2>&1) ||
+output=$(GITHUB_CONTRACT_URL=$url cargo test --quiet --test github_transport contract:: -- --nocapture 2>&1) ||
   { echo "$output"; bash "$start" --violations --dir "$work" --port "$port" || true; exit 1; }
 grep -q "judged by GitHub's description: every operation" <<<"$output" ||
   { echo "$output"; echo "the contract's test did not run to its end"; exit 1; }

@@ -1,6 +1,5 @@
 //! Floor 3: what outlives a process. One trait a concern, one implementation a database,
-//! one file a database; `tests/store_conformance.rs` and `tests/service_store.rs` hold every
-//! implementation to the same promises.
+//! one file a database; `tests/store` holds every implementation to the same promises.
 
 mod ceilings;
 mod environment;

@@ -14,6 +14,7 @@ mod hosts;
 mod life;
 #[path = "../mock/mod.rs"]
 mod mock;
+mod mock_itself;
 #[path = "../postgres/mod.rs"]
 mod postgres;
 mod story;

@@ -167,7 +167,7 @@ fn in_tree_a_winner_that_the_repositorys_tests_reject_is_none() {
     let before = listing(&checkout);
 
     let mut command = desk.kernelbrain(&["optimize", "--kernel", "rms_norm", "--device", "cpu"]);
-    command.args(["--out", "../out", "--plain", "--budget", "90s", "--evaluations", "8"]);
+    command.args(["--out", "../out", "--plain", "--budget", "90s", "--evaluations", "4"]);
     command.current_dir(&checkout);
     let ran = desk.run(command);
     ran.exits_with(0);

@@ -8,6 +8,7 @@
 mod common;
 
 mod answers;
+mod contract;
 mod fake;
 mod limits;
 mod pages;

@@ -1,6 +1,5 @@
 //! The upper rungs on a real plane: a candidate beside the baseline in the same rounds, and what
 //! cannot pass for a timed call.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::time::Duration;
 
@@ -15,11 +14,9 @@ import torch
 
 CASES = [{\"n\": 200}, {\"n\": 333}]
 
-
 def make_inputs(device, seed, n):
     generator = torch.Generator(device=device).manual_seed(seed)
     return (torch.randn(n, generator=generator, device=device),)
-
 
 def reference(x):
     return x * 3.0
@@ -31,13 +28,11 @@ import torch
 import triton
 import triton.language as tl
 
-
 @triton.jit
 def _scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offs, mask=offs < n)
     tl.store(y_ptr + offs, x * 3.0, mask=offs < n)
-
 
 def kernel_function(x):
     y = torch.empty_like(x)

@@ -3,7 +3,7 @@
 use kernelbrain::store::service::{JobState, JobStore, Lease, ServiceStore};
 use serde_json::json;
 
-use crate::stories::{ids, keep, lease, look, new_job, queueing, step, stepping};
+use crate::service::stories::{ids, keep, lease, look, new_job, queueing, step, stepping};
 
 pub(crate) async fn go_to_the_oldest_job_that_fits(store: &impl JobStore) {
     let job = |id: &str, gpu: &str| {

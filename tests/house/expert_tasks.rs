@@ -20,7 +20,7 @@ fn every_exemplar_passes_the_policy_gate() {
 
 #[test]
 fn the_documentation_names_every_axis() {
-    let text = include_str!("../docs/generation.md");
+    let text = include_str!("../../docs/generation.md");
     let line = text.lines().find(|line| line.starts_with("| `axis` |")).unwrap();
     for axis in Axis::ALL {
         assert!(line.contains(axis.name()), "{axis}");

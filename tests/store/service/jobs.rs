@@ -11,7 +11,7 @@ use kernelbrain::store::{
 };
 use serde_json::{Value, json};
 
-use crate::stories::{
+use crate::service::stories::{
     PULL, done, effect, ids, keep, lease, look, new_job, owing, queueing, receipt, step, stepping,
 };
 

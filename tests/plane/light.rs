@@ -1,8 +1,6 @@
 //! Results faster than light, judged by a whole evaluation plane. A GPU's limits are put in the place of
 //! the interpreter's: what counts is who is blamed, not how fast anything is.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
-
 use std::{path::PathBuf, time::Duration};
 
 use kernelbrain::{
@@ -17,12 +15,10 @@ import torch
 import triton
 import triton.language as tl
 
-
 @triton.jit
 def double(x, out, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, 2 * tl.load(x + at))
-
 
 def kernel_function(x{more}):
     out = torch.empty_like(x)
@@ -37,11 +33,9 @@ import torch
 
 CASES = SMALL_CASES = [{\"name\": \"only\", \"n\": 256}]
 
-
 def make_inputs(device, seed, n):
     g = torch.Generator(device=device).manual_seed(seed)
     return INPUTS
-
 
 def reference(x, *unneeded):
     y = x

@@ -10,7 +10,7 @@ use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 
 use crate::{
     postgres::fresh_database,
-    stories::{effect, keep, look, new_job, owing, queueing, receipt, step, stepping},
+    service::stories::{effect, keep, look, new_job, owing, queueing, receipt, step, stepping},
 };
 
 #[tokio::test(flavor = "multi_thread")]

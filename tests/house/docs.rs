@@ -1,6 +1,5 @@
 //! What the documentation promises is what the program does: examples parse, lists are complete, and
 //! what is shown of an output is that output.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
 
 use std::{
     collections::BTreeSet,

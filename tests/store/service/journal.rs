@@ -16,7 +16,7 @@ use kernelbrain::{
 
 use crate::{
     samples::{SOURCE, added, environment, one_of_each, target, warning},
-    stories::{keep, lease, look, new_job, queueing, step, stepping},
+    service::stories::{keep, lease, look, new_job, queueing, step, stepping},
 };
 
 fn record(id: &str) -> RunRecord {

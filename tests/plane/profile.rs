@@ -1,8 +1,6 @@
 //! Profiling on a plane, with a stand-in for Nsight Compute: a script that starts the program it is
 //! given and then writes what the real one wrote on an H200, or does what a broken one does.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
@@ -21,13 +19,11 @@ import torch
 import triton
 import triton.language as tl
 
-
 @triton.jit
 def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < n
     tl.store(out_ptr + at, tl.load(x_ptr + at, mask=mask) + tl.load(y_ptr + at, mask=mask), mask=mask)
-
 
 def kernel_function(x, y):
     out = torch.empty_like(x)

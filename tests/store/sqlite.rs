@@ -1,7 +1,5 @@
 //! What is particular to the SQLite store: the file, its neighbours and its views.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

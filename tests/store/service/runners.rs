@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     samples::{target, warning},
-    stories::{effect, keep, look, new_job, queueing, step, stepping},
+    service::stories::{effect, keep, look, new_job, queueing, step, stepping},
 };
 
 pub(crate) async fn do_every_job_once(stores: Vec<Arc<impl ServiceStore + 'static>>, count: usize) {

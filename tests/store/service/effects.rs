@@ -3,7 +3,7 @@
 use kernelbrain::store::service::{EffectState, NewEffect, ServiceStore};
 use serde_json::json;
 
-use crate::stories::{PULL, done, dropping, effect, keep, owing};
+use crate::service::stories::{PULL, done, dropping, effect, keep, owing};
 
 async fn due(store: &impl ServiceStore, now: i64) -> Vec<String> {
     let due = store.effects_due(PULL.installation, now, 100).await.unwrap();

@@ -9,7 +9,7 @@ use kernelbrain::store::{
 };
 use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 
-use crate::stories::receipt;
+use crate::service::stories::receipt;
 
 #[tokio::test]
 async fn another_process_that_writes_is_waited_for_and_then_named() {

@@ -1,40 +1,21 @@
 //! What every store of a service promises, told once and asked of each implementation.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "that is how a test fails"
-)]
-
-#[path = "service_store/deliveries.rs"]
 mod deliveries;
-#[path = "service_store/effects.rs"]
 mod effects;
-#[path = "service_store/jobs.rs"]
 mod jobs;
-#[path = "service_store/journal.rs"]
 mod journal;
-#[path = "service_store/leases.rs"]
 mod leases;
-mod postgres;
-#[path = "service_store/postgres_only.rs"]
 mod postgres_only;
-#[path = "service_store/runners.rs"]
 mod runners;
-#[path = "store/samples.rs"]
-mod samples;
-#[path = "service_store/sqlite_only.rs"]
 mod sqlite_only;
-#[path = "service_store/stories.rs"]
 mod stories;
 
 use std::{path::PathBuf, sync::Arc};
 
+use crate::postgres::{Database, fresh_database};
 use kernelbrain::store::{
     PostgresStore, SqliteStore, service::ServiceStore, sqlite::SqliteOptions,
 };
-use postgres::{Database, fresh_database};
 
 /// Where each promise gets a database of its own, as several processes would open it.
 trait Databases {

@@ -1,7 +1,5 @@
 //! What every store promises, told once and asked of each implementation.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 use std::{
     path::PathBuf,
     sync::Arc,
@@ -18,12 +16,10 @@ use kernelbrain::{
     },
 };
 
-#[path = "store/experience.rs"]
-mod experience;
-#[path = "store/samples.rs"]
-mod samples;
-
-use samples::{SOURCE, added, environment, one_of_each, target, warning};
+use crate::{
+    experience,
+    samples::{SOURCE, added, environment, one_of_each, target, warning},
+};
 
 #[tokio::test]
 async fn sqlite_keeps_every_promise() {

@@ -1,15 +1,9 @@
 //! Every operation of the client once against a mock that judges requests by GitHub's own description
 //! of its API. `make test-contract` starts it and names it in `GITHUB_CONTRACT_URL`.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
-#![allow(dead_code, unreachable_pub, reason = "modules of a test are shared by path")]
-
-#[path = "github/mod.rs"]
-mod common;
-
 use std::time::SystemTime;
 
-use common::{INSTALLATION, REPOSITORY, TestClock, github_at};
+use crate::common::{INSTALLATION, REPOSITORY, TestClock, github_at};
 use kernelbrain::github::{
     CheckAction, CheckConclusion, CheckStatus, GitHubError, NewCheckRun, NewPull, NewReview,
     Permission, Reaction, Repository, ReviewComment,

@@ -1,19 +1,13 @@
 //! A run that goes from host to host: each goes on from the copy, wherever it was left.
 
-#![expect(clippy::unwrap_used, reason = "that is how a test fails")]
-
-#[allow(dead_code, reason = "shared with the tests of the stores")]
-#[path = "store/samples.rs"]
-mod samples;
-
 use std::{path::PathBuf, time::SystemTime};
 
+use crate::samples::{target, warning};
 use kernelbrain::{
     engine::Follower,
     search::Event,
     store::{NewRun, RunRecord, RunStore, SqliteStore},
 };
-use samples::warning;
 
 const RUN: &str = "20261129-134501-softmax-3f2a";
 
@@ -39,7 +33,7 @@ impl Host {
             id: RUN.to_owned(),
             key: "key".to_owned(),
             output: self.folder.path().join("out"),
-            target: samples::target(),
+            target: target(),
             plan: serde_json::json!({"folder": self.root()}),
             created: SystemTime::UNIX_EPOCH,
         };

@@ -1,6 +1,5 @@
 //! The house rule of `docs/design.md`: a module imports only from floors below its own, and rooms
 //! on one floor do not know each other.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use kernelbrain::store::service::{
     Change, Delivery, DeliveryState, DeliveryStore, Inserted, Receipt, ServiceStore,
 };
 
-use crate::stories::{keep, receipt};
+use crate::service::stories::{keep, receipt};
 
 fn handled(id: &str) -> Change {
     Change { delivery: Some(id.into()), ..Change::default() }
