@@ -1,6 +1,8 @@
 //! `autotune add BLOCK=1024 num_warps=8`, `autotune prune 1 3`, `autotune fix 2`: the
 //! configurations of an autotuner. Configurations are counted from 1.
 
+use std::collections::HashSet;
+
 use super::tuner::{Config, Tuner, tuners};
 use crate::generate::recipe::{Context, Place, RecipeError, Step, Verb, Word, tiling::tile_use};
 use crate::kernel::syntax::{Edit, Source, appended_argument, children};
@@ -29,12 +31,17 @@ impl Verb for Autotune {
         let place = |tuner: &Tuner<'_>| {
             let named = |step: Step| if alone { step } else { step.word(tuner.kernel.name()) };
             let start = |word: &str| Step::new("autotune").word(word);
-            let fixed = (1..=tuner.configs.len()).map(|n| named(start("fix").word(n)));
-            let added = neighbours(tuner).into_iter().map(|config| {
-                named(config.iter().fold(start("add"), |step, (name, value)| step.set(name, value)))
+            let fixed = spread(tuner.configs.len()).map(|n| named(start("fix").word(n + 1)));
+            let around = neighbours(tuner);
+            let alike = tuner.written_out().is_none();
+            let worth: Vec<usize> =
+                if alike { spread(around.len()).collect() } else { (0..around.len()).collect() };
+            let added = worth.iter().map(|index| {
+                let values = around[*index].iter();
+                named(values.fold(start("add"), |step, (name, value)| step.set(name, value)))
             });
             let count = tuner.configs.len();
-            let halves = (count > 2).then(|| {
+            let halves = (count > 2 && tuner.written_out().is_some()).then(|| {
                 let keep = |range: std::ops::RangeInclusive<usize>| {
                     named(range.fold(start("prune"), |step, n| step.word(n)))
                 };
@@ -44,9 +51,7 @@ impl Verb for Autotune {
                 line: source.line(tuner.decorator),
                 what: format!("the {count} configurations of {}", tuner.kernel.name()),
                 axis: tuner.kernel.name().to_owned(),
-                current: Some(
-                    tuner.configs.iter().map(Config::describe).collect::<Vec<_>>().join(" | "),
-                ),
+                current: Some(described(tuner)),
                 steps: fixed.chain(added).chain(halves.into_iter().flatten()).collect(),
             }
         };
@@ -69,7 +74,7 @@ impl Verb for Autotune {
             tuners.iter().filter(|tuner| name.is_none_or(|name| tuner.kernel.name() == name));
         let (Some(tuner), None) = (meant.next(), meant.next()) else {
             let reason = if tuners.is_empty() {
-                "no kernel here has an autotuner with its configurations written out"
+                "no kernel here has an autotuner whose configurations can be told from the source"
             } else {
                 "name one of the autotuned kernels"
             };
@@ -124,21 +129,19 @@ impl Autotune {
             }
         }
         Self::check_tiles(source, step, tuner, &meta)?;
-        let same = |config: &&Config<'_>| {
-            let sorted = |mut list: Vec<(String, String)>| {
-                list.sort();
-                list
-            };
-            sorted(owned(&config.meta)) == sorted(meta.clone())
-                && sorted(owned(&config.options)) == sorted(options.clone())
-        };
-        if tuner.configs.iter().any(|config| same(&config)) {
+        if present(tuner).contains(&sorted([&meta[..], &options[..]].concat())) {
             return Err(RecipeError::NoChange { step: step.to_string() });
         }
         let pairs: Vec<String> = meta.iter().map(|(n, v)| format!("\"{n}\": {v}")).collect();
         let extra: String = options.iter().map(|(n, v)| format!(", {n}={v}")).collect();
         let config = format!("{}({{{}}}{extra})", first.constructor, pairs.join(", "));
-        let (at, text) = appended_argument(source, tuner.list, &config);
+        let Some(last) = tuner.lists.last() else {
+            return Err(step.inapplicable("there is no list to add to", vec![]));
+        };
+        let (at, text) = match last.kind() {
+            "list" => appended_argument(source, *last, &config),
+            _ => (last.end_byte(), format!(" + [{config}]")),
+        };
         Ok(vec![Edit::insert(at, text)])
     }
 
@@ -189,6 +192,10 @@ impl Autotune {
         if keep.is_empty() {
             return Err(step.grammar(self, "it takes the numbers of the configurations to keep"));
         }
+        let Some(list) = tuner.written_out() else {
+            let reason = "a comprehension makes the configurations, so none can be taken out alone";
+            return Err(step.inapplicable(reason, vec![]));
+        };
         let removed = tuner.configs.iter().enumerate().filter(|(index, _)| !keep.contains(index));
         // With each goes what separates it from the one before, or from the one after at the start.
         let bounds: Vec<_> = tuner.configs.iter().map(|config| config.node.byte_range()).collect();
@@ -200,7 +207,7 @@ impl Autotune {
                 bounds[index - 1].end..bounds[index].end
             }
         };
-        let commented = children(tuner.list).any(|node| node.kind() == "comment");
+        let commented = children(list).any(|node| node.kind() == "comment");
         if commented {
             let reason = "comments stand between the configurations and would lose their place";
             return Err(step.inapplicable(reason, vec![]));
@@ -276,13 +283,30 @@ impl Autotune {
     }
 }
 
+/// How many steps of a kind are proposed for one autotuner; a comprehension has many alike.
+const MOST_PROPOSED: usize = 8;
+
+/// `count` things if they are few, else some of them from all over.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    let shown = count.min(MOST_PROPOSED);
+    (0..shown).map(move |index| index * count / shown)
+}
+
+/// The configurations in one line; of many the first ones.
+fn described(tuner: &Tuner<'_>) -> String {
+    let shown: Vec<String> =
+        tuner.configs.iter().take(MOST_PROPOSED).map(Config::describe).collect();
+    let more = if tuner.configs.len() > MOST_PROPOSED { " | …" } else { "" };
+    format!("{}{more}", shown.join(" | "))
+}
+
 /// Configurations around the present ones: each number of each doubled, then halved.
 fn neighbours(tuner: &Tuner<'_>) -> Vec<Vec<(String, String)>> {
     let mut found: Vec<Vec<(String, String)>> = Vec::new();
+    let mut known = present(tuner);
     for double in [true, false] {
         for config in &tuner.configs {
-            let all: Vec<(String, String)> =
-                owned(&config.meta).into_iter().chain(owned(&config.options)).collect();
+            let all = all_of(config);
             for index in 0..all.len() {
                 let scaled =
                     all[index].1.parse::<u32>().ok().and_then(|value| {
@@ -298,13 +322,27 @@ fn neighbours(tuner: &Tuner<'_>) -> Vec<Vec<(String, String)>> {
                 }
                 let mut neighbour = all.clone();
                 neighbour[index].1 = value.to_string();
-                if !found.contains(&neighbour) {
+                if known.insert(sorted(neighbour.clone())) {
                     found.push(neighbour);
                 }
             }
         }
     }
     found
+}
+
+/// What the autotuner's configurations set, by name.
+fn present(tuner: &Tuner<'_>) -> HashSet<Vec<(String, String)>> {
+    tuner.configs.iter().map(|config| sorted(all_of(config))).collect()
+}
+
+fn sorted(mut values: Vec<(String, String)>) -> Vec<(String, String)> {
+    values.sort();
+    values
+}
+
+fn all_of(config: &Config<'_>) -> Vec<(String, String)> {
+    owned(&config.meta).into_iter().chain(owned(&config.options)).collect()
 }
 
 fn owned(pairs: &[(String, &str)]) -> Vec<(String, String)> {

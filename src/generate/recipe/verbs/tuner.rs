@@ -1,21 +1,35 @@
 //! `@triton.autotune(configs=[triton.Config({…}, num_warps=4), …])` of a kernel.
 
+mod comprehension;
+
 use tree_sitter::Node;
 
 use crate::kernel::syntax::{Function, Source, callee, children, keywords, positional};
 
-/// An autotuner whose configurations are written out in its decorator.
+/// An autotuner whose configurations its decorator tells, by lists of them and by comprehensions over
+/// lists of numbers.
 pub(super) struct Tuner<'s> {
     pub kernel: Function<'s>,
     /// The decorator, with its `@`.
     pub decorator: Node<'s>,
     pub configs: Vec<Config<'s>>,
-    /// Bytes between the list's brackets.
-    pub list: Node<'s>,
+    /// The lists and comprehensions that make them; `+` joins them.
+    pub lists: Vec<Node<'s>>,
+}
+
+impl<'s> Tuner<'s> {
+    /// The list that has a place of its own for every configuration.
+    pub(super) fn written_out(&self) -> Option<Node<'s>> {
+        match self.lists[..] {
+            [list] if list.kind() == "list" => Some(list),
+            _ => None,
+        }
+    }
 }
 
 /// One `triton.Config`.
 pub(super) struct Config<'s> {
+    /// Where it is made; by a comprehension, many at the same place.
     pub node: Node<'s>,
     /// How the source calls it: `triton.Config`.
     pub constructor: &'s str,
@@ -38,13 +52,35 @@ fn read<'s>(source: &'s Source, kernel: Function<'s>) -> Option<Tuner<'s>> {
     })?;
     let call = decorator.named_child(0)?;
     let by_name = keywords(source, call).into_iter().find(|k| k.name == "configs");
-    let list = by_name.map(|k| k.value).or_else(|| positional(call).first().copied())?;
-    if list.kind() != "list" {
-        return None;
+    let given = by_name.map(|k| k.value).or_else(|| positional(call).first().copied())?;
+    let lists = joined(source, given)?;
+    let mut configs = Vec::new();
+    for list in &lists {
+        configs.extend(match list.kind() {
+            "list" => listed(source, *list)?,
+            _ => comprehension::expand(source, *list)?,
+        });
     }
+    Some(Tuner { kernel, decorator, configs, lists })
+}
+
+fn listed<'s>(source: &'s Source, list: Node<'s>) -> Option<Vec<Config<'s>>> {
     let items = children(list).filter(|node| node.is_named() && node.kind() != "comment");
-    let configs = items.map(|node| Config::read(source, node)).collect::<Option<Vec<_>>>()?;
-    Some(Tuner { kernel, decorator, configs, list })
+    items.map(|node| Config::read(source, node)).collect()
+}
+
+/// The operands of `list + list + …`.
+fn joined<'s>(source: &'s Source, node: Node<'s>) -> Option<Vec<Node<'s>>> {
+    let field = |name| node.child_by_field_name(name);
+    match node.kind() {
+        "list" | "list_comprehension" => Some(vec![node]),
+        "binary_operator" if source.slice(field("operator")?) == "+" => {
+            let mut all = joined(source, field("left")?)?;
+            all.extend(joined(source, field("right")?)?);
+            Some(all)
+        }
+        _ => None,
+    }
 }
 
 impl<'s> Config<'s> {
@@ -76,6 +112,21 @@ impl<'s> Config<'s> {
             .collect();
         let constructor = source.slice(node.child_by_field_name("function")?);
         Some(Self { node, constructor, meta, options })
+    }
+
+    /// The same with the value of each name that `setting` lists.
+    fn with(&self, setting: &[(&str, &'s str)]) -> Self {
+        let set = |pairs: &[(String, &'s str)]| {
+            let value = |written: &'s str| {
+                setting
+                    .iter()
+                    .find(|(name, _)| *name == written)
+                    .map_or(written, |(_, value)| *value)
+            };
+            pairs.iter().map(|(name, written)| (name.clone(), value(written))).collect()
+        };
+        let (meta, options) = (set(&self.meta), set(&self.options));
+        Self { node: self.node, constructor: self.constructor, meta, options }
     }
 
     /// `BLOCK=128 num_warps=4`
