@@ -31,17 +31,16 @@ impl Verb for Autotune {
         let place = |tuner: &Tuner<'_>| {
             let named = |step: Step| if alone { step } else { step.word(tuner.kernel.name()) };
             let start = |word: &str| Step::new("autotune").word(word);
-            let fixed = spread(tuner.configs.len()).map(|n| named(start("fix").word(n + 1)));
+            let count = tuner.configs.len();
+            let written_out = tuner.written_out().is_some();
+            let most = if written_out { usize::MAX } else { MOST_ALIKE };
+            let fixed = spread(count, most).map(|index| named(start("fix").word(index + 1)));
             let around = neighbours(tuner);
-            let alike = tuner.written_out().is_none();
-            let worth: Vec<usize> =
-                if alike { spread(around.len()).collect() } else { (0..around.len()).collect() };
-            let added = worth.iter().map(|index| {
-                let values = around[*index].iter();
+            let added = spread(around.len(), most).map(|index| {
+                let values = around[index].iter();
                 named(values.fold(start("add"), |step, (name, value)| step.set(name, value)))
             });
-            let count = tuner.configs.len();
-            let halves = (count > 2 && tuner.written_out().is_some()).then(|| {
+            let halves = (count > 2 && written_out).then(|| {
                 let keep = |range: std::ops::RangeInclusive<usize>| {
                     named(range.fold(start("prune"), |step, n| step.word(n)))
                 };
@@ -74,7 +73,8 @@ impl Verb for Autotune {
             tuners.iter().filter(|tuner| name.is_none_or(|name| tuner.kernel.name() == name));
         let (Some(tuner), None) = (meant.next(), meant.next()) else {
             let reason = if tuners.is_empty() {
-                "no kernel here has an autotuner whose configurations can be told from the source"
+                "no kernel here has an autotuner whose configurations can be told from the source: \
+                 lists of them, or comprehensions over lists of numbers"
             } else {
                 "name one of the autotuned kernels"
             };
@@ -193,7 +193,8 @@ impl Autotune {
             return Err(step.grammar(self, "it takes the numbers of the configurations to keep"));
         }
         let Some(list) = tuner.written_out() else {
-            let reason = "a comprehension makes the configurations, so none can be taken out alone";
+            let reason = "the configurations do not stand in one list, so none can be taken out alone; \
+                          `fix` takes one of them";
             return Err(step.inapplicable(reason, vec![]));
         };
         let removed = tuner.configs.iter().enumerate().filter(|(index, _)| !keep.contains(index));
@@ -283,20 +284,19 @@ impl Autotune {
     }
 }
 
-/// How many steps of a kind are proposed for one autotuner; a comprehension has many alike.
-const MOST_PROPOSED: usize = 8;
+/// How many steps of a kind are proposed for what a comprehension makes, and configurations shown.
+const MOST_ALIKE: usize = 8;
 
-/// `count` things if they are few, else some of them from all over.
-fn spread(count: usize) -> impl Iterator<Item = usize> {
-    let shown = count.min(MOST_PROPOSED);
+/// The indices of `count` things, or of `most` from all over.
+fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let shown = count.min(most);
     (0..shown).map(move |index| index * count / shown)
 }
 
 /// The configurations in one line; of many the first ones.
 fn described(tuner: &Tuner<'_>) -> String {
-    let shown: Vec<String> =
-        tuner.configs.iter().take(MOST_PROPOSED).map(Config::describe).collect();
-    let more = if tuner.configs.len() > MOST_PROPOSED { " | …" } else { "" };
+    let shown: Vec<String> = tuner.configs.iter().take(MOST_ALIKE).map(Config::describe).collect();
+    let more = if tuner.configs.len() > MOST_ALIKE { " | …" } else { "" };
     format!("{}{more}", shown.join(" | "))
 }
 

@@ -71,16 +71,16 @@ fn listed<'s>(source: &'s Source, list: Node<'s>) -> Option<Vec<Config<'s>>> {
 
 /// The operands of `list + list + …`.
 fn joined<'s>(source: &'s Source, node: Node<'s>) -> Option<Vec<Node<'s>>> {
-    let field = |name| node.child_by_field_name(name);
-    match node.kind() {
-        "list" | "list_comprehension" => Some(vec![node]),
-        "binary_operator" if source.slice(field("operator")?) == "+" => {
-            let mut all = joined(source, field("left")?)?;
-            all.extend(joined(source, field("right")?)?);
-            Some(all)
-        }
-        _ => None,
+    let is_list = |node: &Node<'s>| matches!(node.kind(), "list" | "list_comprehension");
+    let (mut first, mut later) = (node, Vec::new());
+    while first.kind() == "binary_operator" {
+        let field = |name| first.child_by_field_name(name);
+        field("operator").filter(|operator| source.slice(*operator) == "+")?;
+        later.push(field("right").filter(is_list)?);
+        first = field("left")?;
     }
+    let first = Some(first).filter(is_list)?;
+    Some(std::iter::once(first).chain(later.into_iter().rev()).collect())
 }
 
 impl<'s> Config<'s> {

@@ -146,6 +146,7 @@ fn what_a_comprehension_computes_is_left_alone() {
         "[triton.Config({'BLOCK': b}) for b in sizes()]",
         "[triton.Config({'BLOCK': b}) for b, w in [(64, 2)]]",
         "[triton.Config({'BLOCK': b}) for b in [x]]",
+        "[triton.Config({'BLOCK': b}) for b in [64] for b in [128]]",
         "[triton.Config({'BLOCK': 64})] * 2",
         "CONFIGS",
     ] {
@@ -165,4 +166,23 @@ fn of_many_configurations_some_from_all_over_are_proposed() {
     assert_eq!(fixed.len(), 8);
     assert_eq!((fixed[0].as_str(), fixed[7].as_str()), ("autotune fix 1", "autotune fix 15"));
     assert!(place.current.unwrap().ends_with(" | …"));
+}
+
+#[test]
+fn more_configurations_than_anybody_waits_for_are_not_read() {
+    let of = |count: usize| {
+        let sizes: Vec<String> = (1..=count).map(|size| size.to_string()).collect();
+        tuned_by(&format!("[triton.Config({{'BLOCK': b}}) for b in [{}]]", sizes.join(", ")))
+    };
+    assert!(after("autotune fix 256", &of(256)).contains("(x, out, n, BLOCK=256)"));
+    assert!(refusal("autotune fix 1", &of(257)).contains("can be told from the source"));
+}
+
+#[test]
+fn lists_are_joined_however_many_they_are() {
+    let list = "[triton.Config({'BLOCK': 64})]";
+    let many = tuned_by(&vec![list; 20_000].join(" + "));
+    assert!(after("autotune fix 20000", &many).contains("(x, out, n, BLOCK=64)"));
+    let two = tuned_by(&vec![list; 2].join(" + "));
+    assert!(refusal("autotune prune 1", &two).contains("do not stand in one list"));
 }

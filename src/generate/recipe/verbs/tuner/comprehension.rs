@@ -1,6 +1,8 @@
 //! `[triton.Config({"BK": BK}, num_warps=warps) for BK in [32, 64] for warps in [4, 8]]`: what such a
 //! list comes to.
 
+use std::collections::HashSet;
+
 use tree_sitter::Node;
 
 use super::Config;
@@ -27,6 +29,12 @@ pub(super) fn expand<'s>(source: &'s Source, comprehension: Node<'s>) -> Option<
         .filter(|node| node.is_named() && node.kind() != "comment" && node.id() != body.id())
         .map(|node| Clause::read(source, node))
         .collect::<Option<Vec<_>>>()?;
+    let is_variable = |name: &str| clauses.iter().any(|clause| clause.variable == name);
+    // Of two loops with the same variable Python takes the inner one's value.
+    let mut names = HashSet::new();
+    if !clauses.iter().all(|clause| names.insert(clause.variable)) {
+        return None;
+    }
     let mut settings: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for clause in &clauses {
         settings = settings
@@ -41,7 +49,6 @@ pub(super) fn expand<'s>(source: &'s Source, comprehension: Node<'s>) -> Option<
             .collect();
     }
     let values = || template.meta.iter().chain(&template.options).map(|(_, value)| *value);
-    let is_variable = |name: &str| clauses.iter().any(|clause| clause.variable == name);
     let whole = values().filter(|value| is_variable(value)).count();
     let mentions = descendants(body).filter(|node| {
         node.kind() == "identifier" && is_variable(source.slice(*node)) && !names_argument(*node)
