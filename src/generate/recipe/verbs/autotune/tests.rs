@@ -183,6 +183,6 @@ fn lists_are_joined_however_many_they_are() {
     let list = "[triton.Config({'BLOCK': 64})]";
     let many = tuned_by(&vec![list; 20_000].join(" + "));
     assert!(after("autotune fix 20000", &many).contains("(x, out, n, BLOCK=64)"));
-    let two = tuned_by(&vec![list; 2].join(" + "));
+    let two = tuned_by(&[list; 2].join(" + "));
     assert!(refusal("autotune prune 1", &two).contains("do not stand in one list"));
 }
