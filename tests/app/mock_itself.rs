@@ -4,12 +4,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::mock::{APP_ID, APP_KEY, Fault, GitHub, Permission, PullRequest, Refused, Repo};
 use axum::http::HeaderMap;
 use jsonwebtoken::EncodingKey;
 use octocrab::Octocrab;
 use octocrab::service::middleware::retry::RetryConfig;
 use serde_json::{Value, json};
+
+use crate::mock::{self, APP_ID, APP_KEY, Fault, GitHub, Permission, PullRequest, Refused, Repo};
 
 const SOFTMAX: &str = "import triton\n\n\ndef softmax(x):\n    return slow(x)\n\n\n# end\n";
 
@@ -352,7 +353,7 @@ async fn endpoint(github: &GitHub) -> (String, Seen) {
     let keep = seen.clone();
     let router = axum::Router::new().fallback(async move |headers: HeaderMap, body: String| {
         let header = |name: &str| headers[name].to_str().unwrap().to_owned();
-        assert_eq!(header("x-hub-signature-256"), crate::mock::sign(&secret, &body));
+        assert_eq!(header("x-hub-signature-256"), mock::sign(&secret, &body));
         let body = serde_json::from_str(&body).unwrap();
         keep.lock().unwrap().push((header("x-github-event"), header("x-github-delivery"), body));
     });

@@ -3,11 +3,12 @@
 
 use std::time::SystemTime;
 
-use crate::common::{INSTALLATION, REPOSITORY, TestClock, github_at};
 use kernelbrain::github::{
     CheckAction, CheckConclusion, CheckStatus, GitHubError, NewCheckRun, NewPull, NewReview,
     Permission, Reaction, Repository, ReviewComment,
 };
+
+use crate::common::{INSTALLATION, REPOSITORY, TestClock, github_at};
 
 const VARIABLE: &str = "GITHUB_CONTRACT_URL";
 const SHA: &str = "6dcb09b5b57875f334f61aebed695e2e4193db5e";

@@ -1,13 +1,12 @@
 //! Results faster than light, judged by a whole evaluation plane. A GPU's limits are put in the place of
 //! the interpreter's: what counts is who is blamed, not how fast anything is.
 
-use std::{path::PathBuf, time::Duration};
-
 use kernelbrain::{
-    engine::machine,
-    evaluate::{Device, Fidelity, Plane, PlaneConfig, Quota, TimeLimits, Timing},
+    evaluate::{Fidelity, Plane, PlaneConfig, Timing},
     kernel::{Candidate, Ceilings, Entry, Evaluation, Gate, Move, Target},
 };
+
+use crate::config;
 
 /// `{launches}` launches one after the other, of which one would do.
 const KERNEL: &str = "
@@ -15,10 +14,12 @@ import torch
 import triton
 import triton.language as tl
 
+
 @triton.jit
 def double(x, out, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, 2 * tl.load(x + at))
+
 
 def kernel_function(x{more}):
     out = torch.empty_like(x)
@@ -33,9 +34,11 @@ import torch
 
 CASES = SMALL_CASES = [{\"name\": \"only\", \"n\": 256}]
 
+
 def make_inputs(device, seed, n):
     g = torch.Generator(device=device).manual_seed(seed)
     return INPUTS
+
 
 def reference(x, *unneeded):
     y = x
@@ -84,23 +87,7 @@ impl Bench {
         let baseline = Candidate::baseline(target.text.clone());
         let origin = Move::Recipe { text: "launch once".into() };
         let candidate = Candidate::child(&baseline.id, origin, source(1));
-        let python = machine::named_python(None);
-        let patience = Duration::from_secs(120);
-        let config = PlaneConfig {
-            target,
-            device: Device::Cpu,
-            interpreter: machine::find_python(python.as_deref()).unwrap(),
-            launcher: PathBuf::from(env!("CARGO_BIN_EXE_kernelbrain")),
-            best_effort: true,
-            children: 1,
-            limits: TimeLimits {
-                import: patience,
-                compile: patience,
-                call: patience,
-                referee: patience,
-            },
-            quota: Quota { memory_bytes: 4 << 30, disk_bytes: 4 << 30, processes: 48 },
-        };
+        let config = PlaneConfig { best_effort: true, children: 1, ..config(target) };
         let plane = Plane::start(config).await.unwrap();
         Self { plane, baseline, candidate, _folder: folder }
     }

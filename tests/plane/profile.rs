@@ -9,21 +9,24 @@ use std::{
 };
 
 use kernelbrain::{
-    engine::machine::{find_python, named_python},
-    evaluate::{Device, Plane, PlaneConfig, Quota, TimeLimits, profile::Profiler},
+    evaluate::{Plane, profile::Profiler},
     kernel::{Candidate, Entry, Profiling, Target},
 };
+
+use crate::config;
 
 const KERNEL: &str = r#"
 import torch
 import triton
 import triton.language as tl
 
+
 @triton.jit
 def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < n
     tl.store(out_ptr + at, tl.load(x_ptr + at, mask=mask) + tl.load(y_ptr + at, mask=mask), mask=mask)
+
 
 def kernel_function(x, y):
     out = torch.empty_like(x)
@@ -73,18 +76,7 @@ async fn plane(folder: &Path) -> Plane {
         archs: Vec::new(),
         tests: None,
     };
-    let minute = Duration::from_secs(60);
-    let config = PlaneConfig {
-        target,
-        device: Device::Cpu,
-        interpreter: find_python(named_python(None).as_deref()).unwrap(),
-        launcher: env!("CARGO_BIN_EXE_kernelbrain").into(),
-        best_effort: false,
-        children: 2,
-        limits: TimeLimits { import: minute, compile: minute, call: minute, referee: minute },
-        quota: Quota { memory_bytes: 8 << 30, disk_bytes: 8 << 30, processes: 48 },
-    };
-    Plane::start(config).await.unwrap()
+    Plane::start(config(target)).await.unwrap()
 }
 
 /// Whether a process still has all of `words` on its command line.

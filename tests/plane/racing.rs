@@ -1,22 +1,24 @@
 //! The upper rungs on a real plane: a candidate beside the baseline in the same rounds, and what
 //! cannot pass for a timed call.
 
-use std::time::Duration;
-
 use kernelbrain::{
-    engine::{Selection, machine},
-    evaluate::{Device, Fidelity, Plane, PlaneConfig, Quota, Rounds, TimeLimits, Timing},
+    engine::Selection,
+    evaluate::{Fidelity, Plane, Rounds, Timing},
     kernel::{Candidate, Evaluation, Gate, Move},
 };
+
+use crate::config;
 
 const CONTRACT: &str = "
 import torch
 
 CASES = [{\"n\": 200}, {\"n\": 333}]
 
+
 def make_inputs(device, seed, n):
     generator = torch.Generator(device=device).manual_seed(seed)
     return (torch.randn(n, generator=generator, device=device),)
+
 
 def reference(x):
     return x * 3.0
@@ -28,11 +30,13 @@ import torch
 import triton
 import triton.language as tl
 
+
 @triton.jit
 def _scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offs, mask=offs < n)
     tl.store(y_ptr + offs, x * 3.0, mask=offs < n)
+
 
 def kernel_function(x):
     y = torch.empty_like(x)
@@ -53,18 +57,7 @@ impl Desk {
         std::fs::write(&source, BASELINE).unwrap();
         std::fs::write(&contract, CONTRACT).unwrap();
         let target = Selection::Files { source, contract }.resolve().unwrap();
-        let minute = Duration::from_secs(60);
-        let config = PlaneConfig {
-            target,
-            device: Device::Cpu,
-            interpreter: machine::find_python(machine::named_python(None).as_deref()).unwrap(),
-            launcher: env!("CARGO_BIN_EXE_kernelbrain").into(),
-            best_effort: false,
-            children: 2,
-            limits: TimeLimits { import: minute, compile: minute, call: minute, referee: minute },
-            quota: Quota { memory_bytes: 4 << 30, disk_bytes: 4 << 30, processes: 16 },
-        };
-        let plane = Plane::start(config).await.unwrap();
+        let plane = Plane::start(config(target)).await.unwrap();
         Self { _folder: folder, plane, baseline: Candidate::baseline(BASELINE) }
     }
 

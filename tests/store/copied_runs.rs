@@ -2,12 +2,13 @@
 
 use std::{path::PathBuf, time::SystemTime};
 
-use crate::samples::{target, warning};
 use kernelbrain::{
     engine::Follower,
     search::Event,
     store::{NewRun, RunRecord, RunStore, SqliteStore},
 };
+
+use crate::samples::{target, warning};
 
 const RUN: &str = "20261129-134501-softmax-3f2a";
 

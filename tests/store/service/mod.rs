@@ -12,10 +12,11 @@ mod stories;
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::postgres::{Database, fresh_database};
 use kernelbrain::store::{
     PostgresStore, SqliteStore, service::ServiceStore, sqlite::SqliteOptions,
 };
+
+use crate::postgres::{Database, fresh_database};
 
 /// Where each promise gets a database of its own, as several processes would open it.
 trait Databases {
