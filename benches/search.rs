@@ -10,7 +10,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 #[path = "../tests/search/run.rs"]
 mod run;
-#[path = "../tests/search/world.rs"]
+#[path = "../tests/search/world/mod.rs"]
 mod world;
 
 use kernelbrain::search::Generation;

@@ -8,7 +8,7 @@ use kernelbrain::{
 
 use crate::{
     run::Run,
-    world::{ESTIMATE, PAID},
+    world::moves::{ESTIMATE, PAID},
 };
 
 /// Two recipes and two rewrites of the baseline, one of each from whoever is promoted.
