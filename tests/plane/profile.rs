@@ -3,8 +3,8 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -53,8 +53,12 @@ fn stand_in(folder: &Path, name: &str, script: &str) -> Profiler {
     let whole = format!(
         "#!/bin/sh\nwhile [ \"$1\" != --log-file ]; do shift; done\nlog=$2\nshift 2\n{script}\n"
     );
-    fs::write(&path, whole).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = folder.join(format!("{name}.text"));
+    fs::write(&text, whole).unwrap();
+    // Another process writes the program: what this one has open for writing at the moment in which
+    // another test forks cannot be executed ("text file busy").
+    let installed = Command::new("install").args(["-m", "755"]).args([&text, &path]).status();
+    assert!(installed.unwrap().success());
     Profiler::at(path).with_patience(Duration::from_secs(60))
 }
 
